@@ -1,0 +1,34 @@
+# `make demo` and `make test` do all of their own set-up; `make help` lists the rest.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help setup isolation demo test lint clean
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' $(MAKEFILE_LIST)
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+setup: $(READY) isolation  ## make .venv, and install bubblewrap and socat where that is allowed
+
+isolation:
+	@./scripts/install-isolation || true
+
+demo: setup  ## a whole supervised migration with the real Claude Code CLI; the model's words are played
+	@./scripts/demo $(BIN)
+
+test: setup  ## all tests; the first time two environments with PyTorch are built (about 14 GB in ~/.cache/agentmig)
+	$(BIN)/pytest
+
+lint: $(READY)  ## style, types, import contract
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean:  ## remove .venv and the runs of this folder; the cache outside stays
+	rm -rf $(VENV) .agentmig
