@@ -1,0 +1,1 @@
+"""The command line: one short module for each command; parsing and printing only."""

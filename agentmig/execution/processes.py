@@ -1,0 +1,183 @@
+"""Processes with their whole trees: output streamed to disk, time-outs that kill everything, nothing left behind."""
+
+import asyncio
+import ctypes
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+_GRACE_S = 3.0
+_SAMPLE_S = 0.25
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a process ended.
+
+    Attributes:
+        exit_code: None if it was killed for its time-out; negative for a signal, as in subprocess.
+        wall_s: seconds from start to end.
+        peak_memory_mb: largest sum of the tree's resident sets, sampled four times a second.
+        killed: processes of the tree that were still there at its end.
+    """
+
+    exit_code: int | None
+    timed_out: bool
+    wall_s: float
+    peak_memory_mb: float
+    killed: int
+
+
+def adopt_orphans() -> None:
+    """Make orphaned descendants children of this process (Linux), so that none escapes `end_tree` by double forking."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+async def run_process(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    log: Path,
+    timeout_s: float,
+    on_line: Callable[[str], None] | None = None,
+    max_log_bytes: int = 64 * 1024 * 1024,
+) -> Finished:
+    """Run a command to its end, or to its time-out, with both output streams in `log`.
+
+    Output beyond `max_log_bytes` is read and dropped (a program that prints for ever must not fill the disk); the log
+    says so. Cancelling this coroutine ends the tree too.
+
+    Raises:
+        OSError: the program can't be started.
+    """
+    begin = time.monotonic()
+    log.parent.mkdir(parents=True, exist_ok=True)
+    process = await asyncio.create_subprocess_exec(
+        *argv,
+        cwd=cwd,
+        env=dict(env),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        start_new_session=True,
+        limit=1024 * 1024,
+    )
+    peak = 0.0
+    timed_out = False
+
+    async def watch() -> None:
+        nonlocal peak
+        while True:
+            peak = max(peak, _resident_mb(process.pid))
+            await asyncio.sleep(_SAMPLE_S)
+
+    async def drain() -> None:
+        await _drain(process.stdout, log, on_line, max_log_bytes)
+        await process.wait()
+
+    watcher = asyncio.create_task(watch())
+    killed = 0
+    try:
+        await asyncio.wait_for(drain(), timeout_s)
+    except TimeoutError:
+        timed_out = True
+    finally:
+        watcher.cancel()
+        killed = await asyncio.to_thread(end_tree, process.pid)
+        await process.wait()
+    return Finished(
+        exit_code=None if timed_out else process.returncode,
+        timed_out=timed_out,
+        wall_s=time.monotonic() - begin,
+        peak_memory_mb=peak,
+        killed=killed,
+    )
+
+
+async def _drain(
+    stream: asyncio.StreamReader | None, log: Path, on_line: Callable[[str], None] | None, max_bytes: int
+) -> None:
+    assert stream is not None
+    pending = b""
+    written = 0
+    with log.open("wb") as out:
+        while chunk := await stream.read(65536):
+            if written < max_bytes:
+                out.write(chunk[: max_bytes - written])
+                written += len(chunk)
+                if written >= max_bytes:
+                    out.write(f"\n[agentmig: output beyond {max_bytes} bytes was dropped]\n".encode())
+                out.flush()
+            if on_line:
+                *lines, pending = (pending + chunk).split(b"\n")
+                pending = pending[-65536:]
+                for line in lines:
+                    on_line(line.decode(errors="replace"))
+    if on_line and pending:
+        on_line(pending.decode(errors="replace"))
+
+
+def tree(pid: int) -> list[psutil.Process]:
+    """The process, its session and all their descendants that are alive now."""
+    members: dict[int, psutil.Process] = {}
+    for process in psutil.process_iter():
+        try:
+            if process.pid == pid or os.getsid(process.pid) == pid:
+                members[process.pid] = process
+                members |= {child.pid: child for child in process.children(recursive=True)}
+        except (psutil.Error, ProcessLookupError, PermissionError):
+            continue
+    return [p for p in members.values() if _alive(p)]
+
+
+def end_tree(pid: int, grace_s: float = _GRACE_S) -> int:
+    """End a process, its session and all their descendants: TERM, then KILL; returns how many there were.
+
+    The list is taken before the first signal, since a dead parent's children can no longer be found through it, and
+    again after it, for what was started meanwhile.
+    """
+    members = tree(pid)
+    for process in members:
+        _signal(process, signal.SIGTERM)
+    _, alive = psutil.wait_procs(members, timeout=grace_s) if members else ([], [])
+    late = [process for process in tree(pid) if process not in members]
+    for process in [*alive, *late]:
+        _signal(process, signal.SIGKILL)
+    psutil.wait_procs([*alive, *late], timeout=grace_s)
+    return len(members) + len(late)
+
+
+def _alive(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _signal(process: psutil.Process, number: signal.Signals) -> None:
+    try:
+        process.send_signal(number)
+    except psutil.NoSuchProcess:
+        return  # it ended by itself between listing and signal
+
+
+def _resident_mb(pid: int) -> float:
+    total = 0
+    try:
+        root = psutil.Process(pid)
+        processes = [root, *root.children(recursive=True)]
+    except psutil.Error:
+        return 0.0
+    for process in processes:
+        try:
+            total += process.memory_info().rss
+        except psutil.Error:
+            continue
+    return total / 2**20

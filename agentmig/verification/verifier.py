@@ -1,0 +1,402 @@
+"""The verifier: what a claim is worth, found by runs that the agent did not make, in places that it never saw.
+
+For each target the gates run cheapest first, and the first that fails ends the verification, since no later gate can
+make the claim good again. Seeds are drawn after the claim. Every run is an execution attempt in the journal.
+"""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from agentmig.execution.launch import Plan
+from agentmig.execution.repository import remove
+from agentmig.execution.runner import LocalRunner, Result
+from agentmig.failures.classify import classify
+from agentmig.journal.events import (
+    AttemptFinished,
+    AttemptStarted,
+    ClaimVerified,
+    EventBase,
+    GateFinished,
+    GateResult,
+    GateStarted,
+    Outcome,
+    TargetRecord,
+    Verdict,
+)
+from agentmig.verification.gates import goal, hardware, integrity, numerics, performance, runs, semantics
+from agentmig.verification.references import GoalReference, ReferenceFailed, References, metric_of
+from agentmig.verification.traces import World, read_world
+
+GATES = ("integrity", "semantics", "numerics", "runs", "hardware", "performance", "goal")
+"""The order in which the gates are worked at."""
+
+E = TypeVar("E", bound=EventBase)
+
+
+class Emit(Protocol):
+    """Writes an event; the journal's `append` is one."""
+
+    def __call__(self, kind: type[E], **fields: Any) -> E:
+        """Write an event of `kind`; returns it as written."""
+        ...
+
+
+class _Failed(Exception):  # noqa: N818  control flow: the claim can't pass any more
+    pass
+
+
+@dataclass
+class _Verification:
+    """What is known of one claim while it is verified."""
+
+    claim: str
+    commit: str
+    number: int
+    results: list[GateResult] = field(default_factory=list)
+    seeds: list[int] = field(default_factory=list)
+
+    def result(self, target: str, gate: str) -> GateResult | None:
+        return next((r for r in self.results if r.target == target and r.gate == gate), None)
+
+
+class Verifier:
+    """Verifies commits of one workload.
+
+    Args:
+        runner: runs commits on targets.
+        references: results of the untouched code.
+        emit: gets every event.
+        targets: the targets as they were declared, with prices.
+        next_attempt: gives the name of the next attempt.
+    """
+
+    def __init__(
+        self,
+        runner: LocalRunner,
+        references: References,
+        emit: Emit,
+        targets: list[TargetRecord],
+        next_attempt: Callable[[], str],
+    ):
+        self._runner = runner
+        self._references = references
+        self._emit = emit
+        self._targets = {target.name: target for target in targets}
+        self._next_attempt = next_attempt
+        self._workload = runner.workload
+
+    async def verify(self, claim: str, commit: str, number: int) -> ClaimVerified:
+        """Put a claimed commit through the gates on every target.
+
+        Args:
+            claim: the claim's name.
+            commit: full id of the claimed commit.
+            number: which claim of the migration this is, from 1: later claims have less chance of a false pass.
+        """
+        verification = _Verification(claim, commit, number)
+        try:
+            for target in self._targets:
+                await self._on_target(verification, target)
+        except _Failed:
+            pass
+        self._fill(verification)
+        verdict, decisive = _overall(verification.results)
+        return self._emit(
+            ClaimVerified,
+            claim=claim,
+            verdict=verdict,
+            cause=decisive.cause if decisive else None,
+            summary=decisive.summary if decisive else self._accepted(),
+            alpha_spent=goal.alpha_for_claim(self._workload.acceptance.goal, number)
+            if any(r.gate == "goal" and r.verdict is not Verdict.NOT_REACHED for r in verification.results)
+            else 0.0,
+            seeds=verification.seeds,
+        )
+
+    async def cheap_gates(
+        self, attempt: str, target: str, chips: int, commit: str, run: Result
+    ) -> list[GateResult]:
+        """The gates that an attempt of the agent gets: hardware, performance, and a short semantics pass.
+
+        Args:
+            attempt: its name.
+            target: where it ran.
+            chips: how many it used, which may be fewer than the target has.
+            commit: the snapshot that ran.
+            run: the attempt's own run, which ended without an error.
+        """
+        spec = self._workload.targets[target].model_copy(update={"chips": chips})
+        world = read_world(run.probe)
+        results = [hardware.judge(target, spec, chips, world), self._performance(target, run, world, chips)]
+        if any(result.verdict is Verdict.FAIL for result in results) or not world.ranks:
+            return results
+        reference = read_world(await self._references.record(chips, "float64"))
+        plan = self._match(await self._references.record(chips, "float64"), "float64")
+        short = await self._train(f"{attempt}-semantics", commit, target, plan, _fresh_seed(), chips)
+        if short.ok:
+            results.append(
+                semantics.judge(
+                    target, reference, read_world(short.probe), self._workload.acceptance.semantics
+                )
+            )
+        return results
+
+    async def _on_target(self, v: _Verification, target: str) -> None:
+        self._emit(GateStarted, claim=v.claim, target=target, gate="integrity")
+        self._record(v, self._integrity(v, target))
+        await self._semantics(v, target)
+        await self._numerics(v, target)
+        await self._full_runs(v, target)
+
+    def _integrity(self, v: _Verification, target: str) -> GateResult:
+        repository = self._runner.repository
+        base = repository.checkout(repository.base, self._runner.folder / f"{v.claim}-{target}-base")
+        candidate = repository.checkout(v.commit, self._runner.folder / f"{v.claim}-{target}-candidate")
+        try:
+            return integrity.check(target, base, candidate, self._workload.protected)
+        finally:
+            remove(base)
+            remove(candidate)
+
+    async def _semantics(self, v: _Verification, target: str) -> None:
+        self._emit(GateStarted, claim=v.claim, target=target, gate="semantics")
+        chips = self._targets[target].chips
+        record = await self._references.record(chips, "float64")
+        tolerance = self._workload.acceptance.semantics
+        reference = read_world(record)
+
+        def judge(_: Result, world: World) -> list[GateResult]:
+            return [semantics.judge(target, reference, world, tolerance)]
+
+        await self._attempt(v, target, "semantics", self._match(record, "float64"), judge)
+
+    async def _numerics(self, v: _Verification, target: str) -> None:
+        self._emit(GateStarted, claim=v.claim, target=target, gate="numerics")
+        chips = self._targets[target].chips
+        record = await self._references.record(chips, "production")
+        calibration = read_world(await self._references.calibration(chips))
+        tolerance = self._workload.acceptance.numerics
+
+        def judge(_: Result, world: World) -> list[GateResult]:
+            return [numerics.judge(target, read_world(record), calibration, world, tolerance)]
+
+        await self._attempt(v, target, "numerics", self._match(record, "production"), judge)
+
+    async def _full_runs(self, v: _Verification, target: str) -> None:
+        """Whole trainings with fresh seeds: the first answers runs, hardware and performance, all of them the goal."""
+        reference, _ = await self._references.goal()
+        looks = self._workload.acceptance.goal.looks
+        values: list[float] = []
+        worlds: dict[int, World] = {}
+        for look in looks:
+            while len(values) < look:
+                self._emit(GateStarted, claim=v.claim, target=target, gate="goal" if values else "runs")
+                seed = _fresh_seed()
+                v.seeds.append(seed)
+                purpose = f"training {len(values) + 1} (seed {seed})"
+                run = await self._attempt(
+                    v, target, purpose, Plan(mode="watch", values=False), self._full_judge(v, target), seed
+                )
+                worlds[seed] = read_world(run.probe)
+                values.append(await self._metric(v, target, run, len(values)))
+            followed = integrity.seeds_followed(target, worlds, dict(zip(worlds, values, strict=True)))
+            if followed and followed.verdict is Verdict.FAIL:
+                self._record(v, followed)
+            result = self._goal(v, target, reference, values)
+            if result.verdict is not Verdict.INCONCLUSIVE or look == looks[-1]:
+                self._record(v, result)
+                return
+
+    def _full_judge(self, v: _Verification, target: str) -> Callable[[Result, World], list[GateResult]]:
+        """Judges a whole training; gates that passed once are only repeated if they now fail."""
+        spec, record = self._workload.targets[target], self._targets[target]
+
+        def judge(run: Result, world: World) -> list[GateResult]:
+            results = [
+                self._runs(target, run, world, record.chips),
+                hardware.judge(target, spec, record.chips, world),
+                self._performance(target, run, world, record.chips),
+            ]
+            return [r for r in results if v.result(target, r.gate) is None or r.verdict is Verdict.FAIL]
+
+        return judge
+
+    def _runs(self, target: str, run: Result, world: World, chips: int, short: bool = False) -> GateResult:
+        reference = self._references.watch
+        expected = None
+        if not short and reference.exists():
+            expected = min((t.end.steps for t in read_world(reference).ranks.values() if t.end), default=None)
+        return runs.judge(
+            target,
+            exit_code=run.finished.exit_code,
+            timed_out=run.finished.timed_out,
+            log_tail=run.tail(),
+            world=world,
+            expected_ranks=chips,
+            expected_steps=expected,
+            checkpoint=run.checkpoint if run.checkpoint.exists() else None,
+            needs_checkpoint=not short,
+        )
+
+    def _performance(self, target: str, run: Result, world: World, chips: int) -> GateResult:
+        reference = read_world(self._references.watch) if self._references.watch.exists() else None
+        spec = self._workload.targets[target].model_copy(update={"chips": chips})
+        limits = self._workload.acceptance.performance
+        price = self._targets[target].usd_per_hour
+        return performance.judge(target, spec, world, reference, limits, price, run.finished.wall_s)
+
+    async def _metric(self, v: _Verification, target: str, run: Result, index: int) -> float:
+        try:
+            return await metric_of(self._runner, f"{v.claim}-{target}-evaluate-{index + 1}", run.checkpoint)
+        except ReferenceFailed as error:
+            self._record(v, goal.unreadable(target, str(error)))
+            raise AssertionError("a failed gate ends the verification") from error
+
+    def _goal(
+        self, v: _Verification, target: str, reference: GoalReference, values: list[float]
+    ) -> GateResult:
+        acceptance = self._workload.acceptance.goal
+        alpha = goal.alpha_for_claim(acceptance, v.number)
+        return goal.judge(target, self._workload.goal, reference.values, values, acceptance, v.number, alpha)
+
+    async def _attempt(
+        self,
+        v: _Verification,
+        target: str,
+        purpose: str,
+        plan: Plan,
+        judge: Callable[[Result, World], list[GateResult]],
+        seed: int | None = None,
+    ) -> Result:
+        """Run the candidate once, judge the run, write both down.
+
+        Raises:
+            _Failed: a gate failed, so the claim can't pass any more.
+        """
+        record = self._targets[target]
+        name = self._next_attempt()
+        spec = self._workload.targets[target]
+        self._emit(
+            AttemptStarted,
+            attempt=name,
+            by="verifier",
+            target=target,
+            chips=record.chips,
+            commit=v.commit,
+            command=self._workload.train_command(spec),
+            purpose=f"{v.claim}: {purpose}",
+        )
+        run = await self._train(
+            name, v.commit, target, plan, seed if seed is not None else _fresh_seed(), record.chips
+        )
+        world = read_world(run.probe)
+        usable = run.ok and not world.missing
+        results = (
+            judge(run, world)
+            if usable
+            else [self._runs(target, run, world, record.chips, short=plan.steps is not None)]
+        )
+        self._finish(name, run, results, record)
+        for result in results:
+            self._record(v, result)
+        return run
+
+    async def _train(self, label: str, commit: str, target: str, plan: Plan, seed: int, chips: int) -> Result:
+        return await self._runner.train(label, commit, target=target, seed=seed, plan=plan, chips=chips)
+
+    def _match(self, record: Path, precision: str) -> Plan:
+        acceptance = self._workload.acceptance
+        if precision == "float64":
+            return Plan(
+                mode="match",
+                steps=acceptance.semantics.steps,
+                precision="float64",
+                dropout=False,
+                reference=record,
+            )
+        return Plan(
+            mode="match",
+            steps=acceptance.numerics.steps,
+            dropout=False,
+            reference=record,
+            teacher_forced=True,
+        )
+
+    def _finish(self, name: str, run: Result, results: list[GateResult], record: TargetRecord) -> None:
+        self._emit(AttemptFinished, **attempt_fields(name, run, results, record.usd_per_hour))
+
+    def _record(self, v: _Verification, result: GateResult) -> None:
+        v.results = [r for r in v.results if (r.target, r.gate) != (result.target, result.gate)]
+        v.results.append(result)
+        self._emit(GateFinished, claim=v.claim, result=result)
+        if result.verdict is Verdict.FAIL:
+            raise _Failed
+
+    def _fill(self, v: _Verification) -> None:
+        """Write down the gates that were not reached, so that nobody reads silence as a pass."""
+        for target in self._targets:
+            for gate in GATES:
+                if v.result(target, gate) is None:
+                    summary = "an earlier gate had failed already"
+                    result = GateResult(
+                        gate=gate, target=target, verdict=Verdict.NOT_REACHED, summary=summary
+                    )
+                    v.results.append(result)
+                    self._emit(GateFinished, claim=v.claim, result=result)
+
+    def _accepted(self) -> str:
+        emulated = [t.name for t in self._targets.values() if t.emulated]
+        note = (
+            f" EMULATED: {', '.join(emulated)} (nothing here ran on the real accelerator)."
+            if emulated
+            else ""
+        )
+        return f"Every gate passed on {', '.join(self._targets)}.{note}"
+
+
+def attempt_fields(
+    name: str, run: Result, gates: list[GateResult], usd_per_hour: float | None
+) -> dict[str, Any]:
+    """The fields of `AttemptFinished` for a run and what its gates said."""
+    failed = next((g for g in gates if g.verdict is Verdict.FAIL), None)
+    if not run.ok:
+        outcome, cause, summary = classify(run.finished.exit_code, run.finished.timed_out, run.tail())
+    elif failed:
+        outcome, cause, summary = Outcome.SILENT, failed.cause, failed.summary
+    elif any(g.verdict is Verdict.PASS for g in gates):
+        outcome, cause, summary = Outcome.OK, None, "; ".join(g.summary for g in gates)
+    else:
+        outcome, cause, summary = (
+            Outcome.UNVERIFIED,
+            None,
+            "; ".join(g.summary for g in gates) or "no gate could judge it",
+        )
+    return {
+        "attempt": name,
+        "outcome": outcome,
+        "cause": cause,
+        "summary": summary,
+        "exit_code": run.finished.exit_code,
+        "timed_out": run.finished.timed_out,
+        "wall_s": run.finished.wall_s,
+        "peak_memory_mb": run.finished.peak_memory_mb,
+        "usd": None if usd_per_hour is None else usd_per_hour * run.finished.wall_s / 3600,
+        "log": str(run.log),
+        "gates": gates,
+    }
+
+
+def _overall(results: list[GateResult]) -> tuple[Verdict, GateResult | None]:
+    """The verdict of a verification and the gate that decided it; no gate decides a pass."""
+    for verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE):
+        if decisive := next((r for r in results if r.verdict is verdict), None):
+            return verdict, decisive
+    return Verdict.PASS, None
+
+
+def _fresh_seed() -> int:
+    """A seed that nobody knew when the claim was made."""
+    return secrets.randbelow(2**31 - 1)
