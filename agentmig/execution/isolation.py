@@ -46,6 +46,7 @@ class Isolation:
         writable: Sequence[Path],
         hidden: Sequence[Path] = (),
         readable: Sequence[Path] = (),
+        devices: Sequence[Path] = (),
         network: bool = False,
     ) -> list[str]:
         """The command line that runs `argv` behind the wall; start it with any environment.
@@ -64,6 +65,7 @@ class Isolation:
             hidden: files and folders that can't be read inside.
             readable: what lies in the home folder or a temporary folder and must be seen inside all the same,
                 such as an environment (`interpreter_folders`).
+            devices: device files (or folders of them) that may be used, such as those of an accelerator.
             network: True leaves the network of the machine in place.
 
         Raises:
@@ -72,6 +74,7 @@ class Isolation:
         if self.mode == "none":
             return list(argv)
         options = ["--ro-bind", "/", "/", "--dev", "/dev", "--tmpfs", "/dev/shm", "--proc", "/proc"]
+        options += [word for device in devices for word in ("--dev-bind", str(device), str(device))]
         names = [Path("/etc/resolv.conf").resolve()] if network and Path("/etc/resolv.conf").exists() else []
         options += self._mounts(writable, hidden, [*names, *readable])
         options += ["--unshare-all", *(["--share-net"] if network else ["--hostname", "localhost"])]

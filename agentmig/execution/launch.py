@@ -79,6 +79,12 @@ def require_hardware(name: str, target: Target) -> None:
         )
 
 
+def accelerators() -> list[Path]:
+    """Device files of this machine's GPUs and TPUs, which a run that uses them must see."""
+    patterns = ("nvidia*", "accel*", "vfio")
+    return sorted(device for pattern in patterns for device in Path("/dev").glob(pattern))
+
+
 def environment(
     workload: Workload,
     built: Built,

@@ -90,7 +90,7 @@ class Repository:
 
     def head(self) -> str:
         """The commit that the agent's worktree stands on."""
-        return _run(["git", *_SAFE, "-C", str(self.worktree), "rev-parse", "--verify", "HEAD^{commit}"])
+        return _git(self._worktree_git, "rev-parse", "--verify", "HEAD^{commit}")
 
     def commit(self, revision: str) -> str:
         """The full id of a commit the agent names.
@@ -103,16 +103,14 @@ class Repository:
         try:
             return _git(self.clean, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
         except RepositoryError:
-            in_worktree = [
-                "git",
-                *_SAFE,
-                "-C",
-                str(self.worktree),
-                "rev-parse",
-                "--verify",
-                "--end-of-options",
-            ]
-            return _run([*in_worktree, f"{revision}^{{commit}}"])
+            return _git(
+                self._worktree_git, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"
+            )
+
+    @property
+    def _worktree_git(self) -> Path:
+        """The worktree's own git directory, by name: the agent can rewrite what the worktree's `.git` points to."""
+        return self.agent / "worktrees" / self.worktree.name
 
     def snapshot(self, message: str) -> str:
         """A commit of the worktree as it stands, uncommitted and untracked files included; no ref moves."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from agentmig.errors import AgentmigError
 from agentmig.execution.environments import Built
 from agentmig.execution.isolation import Isolation, interpreter_folders
-from agentmig.execution.launch import PROBE, Plan, environment, is_bridged, require_hardware
+from agentmig.execution.launch import PROBE, Plan, accelerators, environment, is_bridged, require_hardware
 from agentmig.execution.processes import Finished, run_process
 from agentmig.execution.repository import Repository, remove
 from agentmig.spec.workload import Target, Workload
@@ -174,14 +174,7 @@ class LocalRunner:
         code = self.repository.checkout(commit, folder / "code", restore=self.workload.protected)
         written = plan.write(probe, is_bridged(target)) if plan else None
         variables = environment(self.workload, built, target, chips, written, secrets, env)
-        readable = [
-            built.prefix,
-            built.python.resolve().parent.parent,
-            PROBE,
-            checkpoint.parent,
-            *self._data_paths(),
-        ]
-        readable += [plan.reference] if plan and plan.reference else []
+        readable = [*interpreter_folders(built.python), PROBE, *self._data_paths(), *inputs]
         argv = self.isolation.wrap(
             ["bash", "-c", line],
             cwd=code,
@@ -189,6 +182,7 @@ class LocalRunner:
             writable=[folder],
             readable=[path for path in readable if path.exists()],
             hidden=[self.folder.parent],
+            devices=accelerators() if target is None or not target.emulated else [],
         )
         finished = await run_process(
             argv, cwd=code, env=variables, log=log, timeout_s=timeout_s, on_line=self.on_line

@@ -144,6 +144,8 @@ _OF_EXCEPTION: list[tuple[str, str]] = [
 ]
 # Matched against the whole tail where there is no exception, in this order.
 _OF_LOG: list[tuple[str, str]] = [
+    # std::terminate for a joinable thread that is destroyed: no exception of the program is involved.
+    (r"terminate called without an active exception", "teardown_crash"),
     (r"[Pp]reempted|maintenance event|was terminated by .*(?:spot|host)", "preempted"),
     (r"No space left on device", "disk_full"),
     (

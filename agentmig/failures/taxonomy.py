@@ -171,6 +171,12 @@ _ALL = [
         "infrastructure",
     ),
     _loud(
+        "teardown_crash",
+        "A library's own thread was still running when a process ended, after the program's work (gloo does so now and then).",
+        "Nothing in the code need change; the run can be repeated.",
+        "infrastructure",
+    ),
+    _loud(
         "connection_lost",
         "The connection to a machine was lost.",
         "Nothing in the code need change; the run can be repeated.",

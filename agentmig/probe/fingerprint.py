@@ -158,7 +158,7 @@ class Values:
         if self._plan.mode == "record":
             self._state.write_step(count, applied, snapshot)
         elif self._plan.mode == "match":
-            fields |= self._errors(count, applied, update, snapshot["params"])
+            fields |= self._errors(count, applied, update, part("param"))
         return fields
 
     def _errors(

@@ -26,6 +26,7 @@ from agentmig.execution.launch import PROBE, Plan
 from agentmig.execution.runner import LocalRunner, Result
 from agentmig.spec.workload import Workload
 from agentmig.verification.gates.performance import samples_per_s
+from agentmig.verification.retries import retried
 from agentmig.verification.traces import World, read_world
 
 _RECORD_SEED = 17
@@ -145,7 +146,12 @@ class References:
     async def _train(self, name: str, seed: int, plan: Plan, chips: int | None) -> Result:
         label = f"reference-{name}"
         base = self._runner.repository.base
-        result = await self._runner.train(label, base, target=None, seed=seed, plan=plan, chips=chips)
+
+        async def make(number: int) -> Result:
+            place = label if number == 1 else f"{label}-again-{number}"
+            return await self._runner.train(place, base, target=None, seed=seed, plan=plan, chips=chips)
+
+        result = await retried(make)
         if not result.ok:
             why = (
                 "did not end in time"

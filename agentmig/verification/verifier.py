@@ -28,6 +28,7 @@ from agentmig.journal.events import (
 )
 from agentmig.verification.gates import goal, hardware, integrity, numerics, performance, runs, semantics
 from agentmig.verification.references import GoalReference, ReferenceFailed, References, metric_of
+from agentmig.verification.retries import retried
 from agentmig.verification.traces import World, read_world
 
 GATES = ("integrity", "semantics", "numerics", "runs", "hardware", "performance", "goal")
@@ -277,31 +278,40 @@ class Verifier:
             _Failed: a gate failed, so the claim can't pass any more.
         """
         record = self._targets[target]
-        name = self._next_attempt()
-        spec = self._workload.targets[target]
-        self._emit(
-            AttemptStarted,
-            attempt=name,
-            by="verifier",
-            target=target,
-            chips=record.chips,
-            commit=v.commit,
-            command=self._workload.train_command(spec),
-            purpose=f"{v.claim}: {purpose}",
-        )
-        run = await self._train(
-            name, v.commit, target, plan, seed if seed is not None else _fresh_seed(), record.chips
-        )
+        fixed = seed if seed is not None else _fresh_seed()
+        names: list[str] = []
+        made: list[Result] = []
+
+        async def make(number: int) -> Result:
+            if names:  # the try before failed through no fault of the code; it is an attempt of its own
+                self._emit(AttemptFinished, **attempt_fields(names[-1], made[-1], [], record.usd_per_hour))
+            names.append(self._next_attempt())
+            self._emit(
+                AttemptStarted,
+                attempt=names[-1],
+                by="verifier",
+                target=target,
+                chips=record.chips,
+                commit=v.commit,
+                command=self._workload.train_command(self._workload.targets[target]),
+                purpose=f"{v.claim}: {purpose}" + (f", try {number}" if number > 1 else ""),
+            )
+            made.append(await self._train(names[-1], v.commit, target, plan, fixed, record.chips))
+            return made[-1]
+
+        run = await retried(make)
         world = read_world(run.probe)
         usable = run.ok and not world.missing
         results = (
             judge(run, world)
             if usable
-            else [self._runs(target, run, world, record.chips, short=plan.steps is not None)]
+            else [self._runs(target, run, world, record.chips, plan.steps is not None)]
         )
-        self._finish(name, run, results, record)
+        self._emit(AttemptFinished, **attempt_fields(names[-1], run, results, record.usd_per_hour))
         for result in results:
             self._record(v, result)
+        if not usable:
+            raise _Failed  # also where the verdict is inconclusive: there is nothing to go on with
         return run
 
     async def _train(self, label: str, commit: str, target: str, plan: Plan, seed: int, chips: int) -> Result:
@@ -324,9 +334,6 @@ class Verifier:
             reference=record,
             teacher_forced=True,
         )
-
-    def _finish(self, name: str, run: Result, results: list[GateResult], record: TargetRecord) -> None:
-        self._emit(AttemptFinished, **attempt_fields(name, run, results, record.usd_per_hour))
 
     def _record(self, v: _Verification, result: GateResult) -> None:
         v.results = [r for r in v.results if (r.target, r.gate) != (result.target, result.gate)]

@@ -160,6 +160,7 @@ def main() -> None:
         save({name: tensor.cpu() for name, tensor in model.state_dict().items()}, args.out / "model.pt")
         print(f"saved {args.out / 'model.pt'}", flush=True)
     if dist.is_initialized():
+        dist.barrier()
         dist.destroy_process_group()
 
 

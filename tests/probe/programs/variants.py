@@ -148,6 +148,11 @@ def fails():
     raise RuntimeError("as programs do")
 
 
+def explodes():
+    net = model()
+    plain(net=net, optimizer=torch.optim.SGD(net.parameters(), lr=float("inf")))
+
+
 def casts():
     net = model()
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
