@@ -39,7 +39,9 @@ class Raised:
     def quoted(self) -> str:
         """As shown to people."""
         where = f"rank {self.rank}: " if self.rank is not None else ""
-        return f"{where}{_short(self.line)}"
+        # Some messages begin on the next line.
+        text = self.detail.replace("\n", " ") if self.line.endswith(":") else self.line
+        return f"{where}{_short(text)}"
 
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -80,7 +82,7 @@ _OF_EXCEPTION: list[tuple[str, str]] = [
     (r"ModuleNotFoundError|No module named", "module_missing"),
     (r"ImportError", "import_error"),
     (
-        r"CollectiveTimeout|timed out (?:in|at|after).*(?:collective|all_reduce|all_gather|barrier|rendezvous|broadcast)"
+        r"CollectiveTimeout|got no answer from all|call the same collective|timed out (?:in|at|after).*(?:collective|all_reduce|all_gather|barrier|rendezvous|broadcast)"
         r"|(?:collective|all_reduce|all_gather|barrier|rendezvous|broadcast|reduce_scatter|monitoredBarrier).*"
         r"(?:timed? ?out|waited|timeout)|Timed out waiting \d+ms for (?:recv|send)|Watchdog caught collective"
         r"|DistStoreError.*[Tt]imed? ?out|wait timeout after|Deadline Exceeded",
@@ -94,20 +96,20 @@ _OF_EXCEPTION: list[tuple[str, str]] = [
     ),
     (
         r"Expected all tensors to be on the same device|on the same device|[Ii]nput tensor is not an XLA tensor"
-        r"|not an? XLA tensor|Input type .*weight type .*should be the same"
+        r"|not an? XLA tensor|Expected XLA tensor|Input type .*weight type .*should be the same"
         r"|(?:xla|cuda|tpu):\d+.*\bcpu\b.*device|Check failed: xtensor",
         "device_mismatch",
     ),
     (
         r"[Ff]ound (?:no|0) .*(?:TPU|device)|No (?:TPU|accelerator|visible|XLA)\b.*|Failed to (?:initialize|get global) TPU"
         r"|Expected one of cpu, cuda|[Ii]nvalid device|TPU.*not (?:found|available)|Could not .*(?:libtpu|TPU)"
-        r"|Invalid device string|PJRT_DEVICE|device type .* not|[Tt]orch not linked with support for|No hardware is found"
+        r"|Invalid device string|PJRT_DEVICE|device type .* not|[Tt]orch not linked with support for|No hardware is found|libtpu"
         r"|xla_device.*(?:not|fail)",
         "device_unavailable",
     ),
     (
         r"expected (?:m1 and m2|scalar type|mat1 and mat2|.*dtype)|same dtype|must have the same dtype"
-        r"|not implemented for '(?:Half|BFloat16|Double|Float|Long)'|dtype|data type",
+        r"|not implemented for '(?:Half|BFloat16|Double|Float|Long)'|different dtype|(?:dtype|data type).*(?:mismatch|but got|not supported|unsupported)",
         "dtype_mismatch",
     ),
     (
@@ -129,13 +131,13 @@ _OF_EXCEPTION: list[tuple[str, str]] = [
     (r"FileNotFoundError|No such file or directory|NotADirectoryError|IsADirectoryError", "file_missing"),
     (r"PermissionError|Permission denied|Read-only file system", "not_permitted"),
     (
-        r"Temporary failure in name resolution|Name or service not known|URLError|NewConnectionError"
+        r"ConnectionRefusedError|Temporary failure in name resolution|Name or service not known|URLError|NewConnectionError"
         r"|Network is unreachable|Max retries exceeded|LocalEntryNotFoundError|OfflineModeIsEnabled",
         "no_network",
     ),
     (
         r"ConnectionResetError|BrokenPipeError|ConnectionAbortedError|Connection (?:reset|closed) by|Socket closed"
-        r"|UNAVAILABLE|ssh:.*(?:lost|closed|refused)|ConnectionRefusedError|ConnectionError",
+        r"|UNAVAILABLE|ssh:.*(?:lost|closed|refused)|ConnectionError",
         "connection_lost",
     ),
     (r"NameError|AttributeError|UnboundLocalError", "unknown_name"),
@@ -213,13 +215,18 @@ def _cause(exit_code: int | None, raised: Raised | None, text: str) -> tuple[str
     if raised and not _ECHOES.search(raised.line):
         return _match(_OF_EXCEPTION, raised.detail) or "exception", raised.quoted
     from_log = _match(_OF_LOG, text)
-    if from_log and (from_log != "rank_died" or number):
+    if from_log == "rank_died" and number is None:
+        from_log = None
+    if from_log == "connection_lost" and raised:
+        # A rank that lost its peer: the connection was one between ranks.
+        from_log = None
+    if from_log:
         return from_log, _line_of(_OF_LOG, from_log, text)
     if number is not None:
         name = signal.Signals(number).name
         return _KILLED.get(signal.Signals(number), "rank_died"), f"The signal was {name}."
     if raised:
-        return _match(_OF_EXCEPTION, raised.detail) or "exception", raised.quoted
+        return "collective_timeout", raised.quoted
     if exit_code is None:
         return "connection_lost", ""
     return "nonzero_exit", _last_line(text)

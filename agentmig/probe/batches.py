@@ -100,7 +100,6 @@ class Feed:
         self._looked: tuple[Pass, Batch] | None = None
         self._step: list[Batch] = []
         self._hashed = 0
-        self._bytes = 0
         self._reference: list[list[list[Tensor]]] | None = None
 
     def install(self) -> None:
@@ -200,12 +199,8 @@ class Feed:
             batch.hash = leaves.batch_hash(found)
         if self._plan.mode == "record" and self._plan.values:
             size = sum(tensor.numel() * tensor.element_size() for tensor in found)
-            if self._bytes + size > self._plan.tensor_bytes:
-                self._trace.note(
-                    "batch_cap", f"the cap of {self._plan.tensor_bytes} bytes is reached at batch {index}"
-                )
-            else:
-                self._bytes += size if current.training else 0
+            # A batch of an evaluation is dropped at the next one: it takes nothing of the cap.
+            if not current.training or self._state.afford(size, f"batch {index}"):
                 batch.tensors = [tensor.detach().to("cpu", copy=True) for tensor in found]
         return batch
 

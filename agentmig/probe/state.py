@@ -200,13 +200,20 @@ class State:
             if isinstance(part, dict)
             for tensor in part.values()
         )
+        if not self.afford(size, name):
+            return False
+        self._save(dict(content), self._plan.out / name)
+        return True
+
+    def afford(self, size: int, what: str) -> bool:
+        """Whether so many more bytes may be recorded; once they may not, nothing more is."""
         if self._recorded_bytes + size > self._plan.tensor_bytes:
-            message = f"the cap of {self._plan.tensor_bytes} bytes is reached: {name} and later tensors aren't recorded"
-            self._trace.note("tensor_cap", message)
+            message = f"the cap of {self._plan.tensor_bytes} bytes is reached: from {what} on only norms are recorded"
+            if self._recorded_bytes < self._plan.tensor_bytes:
+                self._trace.note("tensor_cap", message)
             self._recorded_bytes = self._plan.tensor_bytes
             return False
         self._recorded_bytes += size
-        self._save(dict(content), self._plan.out / name)
         return True
 
     def write_step(self, step: int, grads: Mapping[str, Tensor], after: Mapping[str, Any]) -> None:

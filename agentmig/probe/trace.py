@@ -113,9 +113,15 @@ class Trace:
 
     def forked(self) -> None:
         """Forget the parent's trace in a forked child, which is somebody else."""
+        self.close()
         self.owner = False
-        self._file = None
         self._waiting = []
+
+    def close(self) -> None:
+        """Let go of the file; every line is on disk already."""
+        if self._file is not None:
+            self._file.close()
+        self._file = None
 
     def is_ours(self) -> bool:
         """Whether the handshake on disk still names this process (a spawned rank may have taken it over)."""

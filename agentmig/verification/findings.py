@@ -56,7 +56,7 @@ class Pair:
     @property
     def near(self) -> float:
         """How near a ratio must be to a whole number to be taken for it."""
-        return max(1e-4, 10 * self.tolerance)
+        return max(1e-4, min(10 * self.tolerance, 0.05), self.tolerance)
 
     def old(self, step: int) -> list[Step]:
         """The reference's fingerprints of a step, by rank."""

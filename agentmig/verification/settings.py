@@ -150,7 +150,7 @@ def _pace(rates: list[tuple[float, float]], size: int) -> str:
         return "; it does not move within these steps"
     for pace in sorted({size, 2, 3, 4, 8} - {1}):
         reached = [step for step in range(1, len(old)) if pace * step < len(old)]
-        if len(reached) >= 2 and all(relative(new[step], old[pace * step]) < 1e-6 for step in reached):
+        if reached and all(relative(new[step], old[pace * step]) < 1e-6 for step in reached):
             replicas = ", the number of replicas" if pace == size else ""
             return f"; it is stepped {pace} times for each optimizer step{replicas}"
     return ""

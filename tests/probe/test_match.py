@@ -116,4 +116,4 @@ def test_the_xla_backend_of_torch_distributed(xla_python: Path, tmp_path: Path) 
     done = run(xla_python, ["xla_collectives.py", "distributed"], tmp_path / "out", ranks=2, bridge=True)
     assert done.returncode == 0, done.output
     assert done.output.count("distributed agrees") == 2
-    assert done.steps()[0]["order"] == ["backward", "all_reduce"]
+    assert done.steps()[0]["order"] == ["reduce_scalar", "backward", "all_reduce"]

@@ -1,7 +1,9 @@
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,8 +13,17 @@ from agentmig.probe.trace import Trace, plain
 ALONE = Identity(0, 0, 1, 1)
 
 
-def trace(out: Path) -> Trace:
-    return Trace(out, ALONE, "2.9.0", "sha")
+@pytest.fixture
+def trace() -> Iterator[Callable[[Path], Trace]]:
+    made: list[Trace] = []
+
+    def make(out: Path) -> Trace:
+        made.append(Trace(out, ALONE, "2.9.0", "sha"))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
 
 
 def lines(out: Path) -> list[dict[str, Any]]:
@@ -30,7 +41,7 @@ def test_numbers_that_json_lacks() -> None:
     }
 
 
-def test_lines_wait_until_the_process_is_a_rank(tmp_path: Path) -> None:
+def test_lines_wait_until_the_process_is_a_rank(tmp_path: Path, trace: Callable[[Path], Trace]) -> None:
     one = trace(tmp_path)
     one.write("seed", call="x", value=1)
     assert not list(tmp_path.iterdir())
@@ -39,7 +50,9 @@ def test_lines_wait_until_the_process_is_a_rank(tmp_path: Path) -> None:
     assert one.is_ours()
 
 
-def test_a_process_that_trained_before_stays_in_the_trace(tmp_path: Path) -> None:
+def test_a_process_that_trained_before_stays_in_the_trace(
+    tmp_path: Path, trace: Callable[[Path], Trace]
+) -> None:
     first, second = trace(tmp_path), trace(tmp_path)
     first.own(ALONE)
     first.write("step", step=0)
@@ -47,7 +60,9 @@ def test_a_process_that_trained_before_stays_in_the_trace(tmp_path: Path) -> Non
     assert [line["kind"] for line in lines(tmp_path)] == ["step", "note"]
 
 
-def test_a_process_that_only_imported_torch_leaves_no_line(tmp_path: Path) -> None:
+def test_a_process_that_only_imported_torch_leaves_no_line(
+    tmp_path: Path, trace: Callable[[Path], Trace]
+) -> None:
     first, second = trace(tmp_path), trace(tmp_path)
     first.own(ALONE)
     first.write("seed", call="x", value=1)
@@ -55,7 +70,7 @@ def test_a_process_that_only_imported_torch_leaves_no_line(tmp_path: Path) -> No
     assert lines(tmp_path) == []
 
 
-def test_a_note_is_made_once(tmp_path: Path) -> None:
+def test_a_note_is_made_once(tmp_path: Path, trace: Callable[[Path], Trace]) -> None:
     one = trace(tmp_path)
     one.own(ALONE)
     one.note("a", "b")
@@ -63,7 +78,9 @@ def test_a_note_is_made_once(tmp_path: Path) -> None:
     assert len(lines(tmp_path)) == 1
 
 
-def test_an_error_of_ours_is_written_and_goes_no_further(tmp_path: Path) -> None:
+def test_an_error_of_ours_is_written_and_goes_no_further(
+    tmp_path: Path, trace: Callable[[Path], Trace]
+) -> None:
     one = trace(tmp_path)
     one.own(ALONE)
     for _ in range(9):
@@ -75,7 +92,7 @@ def test_an_error_of_ours_is_written_and_goes_no_further(tmp_path: Path) -> None
     assert written[0]["message"].startswith("KeyError: 'lost' (test_trace.py:")
 
 
-def test_a_forked_child_is_silent(tmp_path: Path) -> None:
+def test_a_forked_child_is_silent(tmp_path: Path, trace: Callable[[Path], Trace]) -> None:
     one = trace(tmp_path)
     one.own(ALONE)
     one.forked()
