@@ -85,7 +85,9 @@ def train(program: Program, reference: World | None = None) -> World:
     for rank in range(program.world):
         world.ranks[rank] = RankTrace(rank)
         world.handshakes[rank] = Handshake(rank=rank, world_size=program.world, pid=rank + 100)
-        replicas.append(Replica(start.copy(), np.zeros(CLASSES), np.zeros(shape), np.zeros(shape), world.ranks[rank]))
+        replicas.append(
+            Replica(start.copy(), np.zeros(CLASSES), np.zeros(shape), np.zeros(shape), world.ranks[rank])
+        )
         world.ranks[rank].add(_optimizer(program, shape))
     kept: list[list[tuple[Array, Array, Array]]] = []
     for step in range(program.steps):
@@ -132,7 +134,9 @@ def _step(
         else:
             for rank, replica in enumerate(replicas):
                 norm = float(np.linalg.norm(replica.gradient, program.norm_type))
-                clips[rank].append({"max_norm": program.max_norm, "norm_type": program.norm_type, "norm_before": norm})
+                clips[rank].append(
+                    {"max_norm": program.max_norm, "norm_type": program.norm_type, "norm_before": norm}
+                )
                 replica.gradient = replica.gradient * min(1.0, program.max_norm / norm)
             order += ["clip"]
     rows, tensors = [], []
@@ -140,9 +144,13 @@ def _step(
         if program.rounding:
             # The same rounding on every replica, as deterministic kernels make it.
             noise = np.random.default_rng((program.seed, step))
-            replica.gradient = replica.gradient * (1 + program.rounding * noise.normal(size=replica.gradient.shape))
+            replica.gradient = replica.gradient * (
+                1 + program.rounding * noise.normal(size=replica.gradient.shape)
+            )
         if program.gradient_noise:
-            replica.gradient = replica.gradient + program.gradient_noise * np.sin(np.arange(replica.gradient.size))
+            replica.gradient = replica.gradient + program.gradient_noise * np.sin(
+                np.arange(replica.gradient.size)
+            )
         update = _update(program, replica, step)
         weights = np.concatenate([replica.weights.ravel(), replica.bias])
         tensors.append((replica.gradient.copy(), update, weights))

@@ -160,7 +160,10 @@ def test_groups_of_parameters_may_be_cut_differently() -> None:
     reference, candidate = train(Program()), train(Program())
     for trace in candidate.ranks.values():
         group = trace.optimizers[0].groups[0]
-        halves = [group.model_copy(update={"elements": 20}), group.model_copy(update={"elements": group.elements - 20})]
+        halves = [
+            group.model_copy(update={"elements": 20}),
+            group.model_copy(update={"elements": group.elements - 20}),
+        ]
         object.__setattr__(trace.optimizers[0], "groups", halves)
     assert explain(reference, candidate) is None
     for trace in candidate.ranks.values():
@@ -172,7 +175,9 @@ def test_groups_of_parameters_may_be_cut_differently() -> None:
     assert "20 elements" in found.summary
 
 
-@pytest.mark.parametrize("change", [lambda s: {"loss": None, "grad_norm": None}, lambda s: {"clips": [], "order": []}])
+@pytest.mark.parametrize(
+    "change", [lambda s: {"loss": None, "grad_norm": None}, lambda s: {"clips": [], "order": []}]
+)
 def test_missing_values_are_no_finding(change: Callable[[Any], dict[str, Any]]) -> None:
     reference = train(Program())
     candidate = train(Program(), reference)

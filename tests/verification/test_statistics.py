@@ -25,7 +25,9 @@ def test_agrees_with_scipys_welch_test() -> None:
 
 
 @given(VALUES, VALUES, st.floats(1e-3, 10), st.floats(0.001, 0.2))
-def test_the_two_directions_mirror_each_other(old: list[float], new: list[float], margin: float, alpha: float) -> None:
+def test_the_two_directions_mirror_each_other(
+    old: list[float], new: list[float], margin: float, alpha: float
+) -> None:
     up = compare(old, new, margin, "maximize", alpha)
     down = compare([-v for v in old], [-v for v in new], margin, "minimize", alpha)
     assert up.difference == pytest.approx(down.difference)
@@ -33,7 +35,9 @@ def test_the_two_directions_mirror_each_other(old: list[float], new: list[float]
 
 
 @given(VALUES, VALUES, st.floats(1e-3, 10), st.floats(0.001, 0.2))
-def test_p_interval_and_margin_tell_one_story(old: list[float], new: list[float], margin: float, alpha: float) -> None:
+def test_p_interval_and_margin_tell_one_story(
+    old: list[float], new: list[float], margin: float, alpha: float
+) -> None:
     seen = compare(old, new, margin, "maximize", alpha)
     assert 0 <= seen.p_not_worse <= 1 and seen.p_not_worse + seen.p_worse == pytest.approx(1)
     assert seen.low <= seen.difference <= seen.high
@@ -43,7 +47,9 @@ def test_p_interval_and_margin_tell_one_story(old: list[float], new: list[float]
 
 
 @given(VALUES, VALUES, st.floats(1e-3, 10), st.floats(1e-3, 100))
-def test_a_better_candidate_is_never_less_sure(old: list[float], new: list[float], margin: float, gain: float) -> None:
+def test_a_better_candidate_is_never_less_sure(
+    old: list[float], new: list[float], margin: float, gain: float
+) -> None:
     before = compare(old, new, margin, "maximize", 0.05)
     after = compare(old, [value + gain for value in new], margin, "maximize", 0.05)
     assert after.p_not_worse <= before.p_not_worse + 1e-6
@@ -136,7 +142,8 @@ def test_runs_needed_keeps_its_promise() -> None:
     rng = np.random.default_rng(5)
     spread = float(np.std(new, ddof=1))
     shown = [
-        compare(OLD, list(rng.normal(np.mean(new), spread, needed)), 0.012, "maximize", level).p_not_worse <= level
+        compare(OLD, list(rng.normal(np.mean(new), spread, needed)), 0.012, "maximize", level).p_not_worse
+        <= level
         for _ in range(300)
     ]
     assert 0.65 < np.mean(shown) < 0.95

@@ -30,7 +30,9 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     write(world, tmp_path)
     again = read_world(tmp_path)
     assert again.handshakes == world.handshakes
-    assert {rank: trace.steps for rank, trace in again.ranks.items()} == {r: t.steps for r, t in world.ranks.items()}
+    assert {rank: trace.steps for rank, trace in again.ranks.items()} == {
+        r: t.steps for r, t in world.ranks.items()
+    }
     assert again.size == 4 and again.missing == [] and again.damage == []
     assert again.count == 8 and again.losses == world.losses
     assert again.samples(0) == 32
@@ -58,15 +60,21 @@ def test_last_line_may_be_cut_off(tmp_path: Path) -> None:
 
 def test_damage_in_the_middle_is_named(tmp_path: Path) -> None:
     path = tmp_path / "trace-0.jsonl"
-    path.write_text(f'{json.dumps(STEP)}\n{{"kind": "st\n[1]\n{{"kind": "step", "step": "x"}}\n{json.dumps(STEP)}\n')
+    path.write_text(
+        f'{json.dumps(STEP)}\n{{"kind": "st\n[1]\n{{"kind": "step", "step": "x"}}\n{json.dumps(STEP)}\n'
+    )
     trace = read_trace(path, 0)
     assert len(trace.steps) == 2 and not trace.cut_off
-    assert [text.partition(":")[0] for text in trace.damage] == [f"trace-0.jsonl line {number}" for number in (2, 3, 4)]
+    assert [text.partition(":")[0] for text in trace.damage] == [
+        f"trace-0.jsonl line {number}" for number in (2, 3, 4)
+    ]
     assert "step: " in trace.damage[2]
 
 
 def test_unknown_kinds_and_fields_are_no_damage(tmp_path: Path) -> None:
-    path = trace_file(tmp_path, {"kind": "weather"}, {"kind": "weather"}, {**STEP, "mood": [1]}, {"no": "kind"})
+    path = trace_file(
+        tmp_path, {"kind": "weather"}, {"kind": "weather"}, {**STEP, "mood": [1]}, {"no": "kind"}
+    )
     trace = read_trace(path, 0)
     assert trace.unknown == {"weather": 2, "None": 1}
     assert len(trace.steps) == 1 and trace.damage == []
@@ -95,10 +103,20 @@ def test_folder_without_anything_misses_rank_0(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.tuples(KINDS, st.dictionaries(st.text(max_size=10), JSON, max_size=4)), max_size=6))
-def test_any_json_line_is_read_counted_or_named(tmp_path: Path, lines: list[tuple[str, dict[str, Any]]]) -> None:
+def test_any_json_line_is_read_counted_or_named(
+    tmp_path: Path, lines: list[tuple[str, dict[str, Any]]]
+) -> None:
     path = trace_file(tmp_path, *({**fields, "kind": kind} for kind, fields in lines))
     trace = read_trace(path, 0)
-    taken = [trace.steps, trace.optimizers, trace.notes, trace.checkpoints, trace.seeds, trace.errors, trace.damage]
+    taken = [
+        trace.steps,
+        trace.optimizers,
+        trace.notes,
+        trace.checkpoints,
+        trace.seeds,
+        trace.errors,
+        trace.damage,
+    ]
     ends = [kind for kind, _ in lines if kind == "end"]
     counted = sum(map(len, taken)) + sum(trace.unknown.values())
     damaged_ends = sum(1 for text in trace.damage if lines[int(text.split()[2].rstrip(":")) - 1][0] == "end")

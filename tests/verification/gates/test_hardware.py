@@ -15,7 +15,12 @@ def target(backend: str, emulated: bool = True, chips: int = 4) -> Target:
     )
 
 
-def ran_on(program: Program | None = None, fallbacks: list[int] | None = None, ops: tuple[str, ...] = (), **hardware: Any) -> World:
+def ran_on(
+    program: Program | None = None,
+    fallbacks: list[int] | None = None,
+    ops: tuple[str, ...] = (),
+    **hardware: Any,
+) -> World:
     world = train(program or Program())
     for trace in world.ranks.values():
         assert trace.end is not None
@@ -45,7 +50,11 @@ XLA_TPU = {"device": "xla:0", "device_kind": "TPU", "runtime_devices": 4}
         (target("torch_tpu"), {"device": "cpu", "device_kind": "CPU"}, Verdict.PASS),
         (target("torch_tpu"), XLA_CPU, Verdict.FAIL),
         (target("torch_tpu", emulated=False), {"device": "cpu"}, Verdict.FAIL),
-        (target("torch_tpu", emulated=False), {"device": "tpu:0", "device_kind": "TPU v5 lite"}, Verdict.PASS),
+        (
+            target("torch_tpu", emulated=False),
+            {"device": "tpu:0", "device_kind": "TPU v5 lite"},
+            Verdict.PASS,
+        ),
         (target("cuda", emulated=False), {"device": "cuda:1", "device_kind": "NVIDIA H200"}, Verdict.PASS),
         (target("cuda", emulated=False), {"device": "cpu"}, Verdict.FAIL),
         (target("cpu", emulated=False), {"device": "cpu"}, Verdict.PASS),
@@ -66,7 +75,10 @@ def test_idle_chips() -> None:
 def test_one_process_may_drive_all_chips_together() -> None:
     alone = with_changes(world=1)
     assert judge("t", target("xla", emulated=False), 4, ran_on(alone, **XLA_TPU)).cause == "idle_chips"
-    assert judge("t", target("xla", emulated=False), 4, ran_on(alone, spmd=True, **XLA_TPU)).verdict is Verdict.PASS
+    assert (
+        judge("t", target("xla", emulated=False), 4, ran_on(alone, spmd=True, **XLA_TPU)).verdict
+        is Verdict.PASS
+    )
 
 
 def test_fallback_in_each_step_fails_and_one_at_the_start_does_not() -> None:

@@ -27,7 +27,9 @@ def project(tmp_path: Path) -> Callable[..., GateResult]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
 
-    def checked(change: Callable[[Path], object] | None = None, base: Callable[[Path], object] | None = None) -> GateResult:
+    def checked(
+        change: Callable[[Path], object] | None = None, base: Callable[[Path], object] | None = None
+    ) -> GateResult:
         if base:
             base(tmp_path / "base")
         if change:

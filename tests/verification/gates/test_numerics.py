@@ -81,7 +81,9 @@ def test_open_without_calibration_match_or_values() -> None:
     good = train(program(), reference)
     unmatched = note(train(program(), reference), "state_unmatched", "no names")
     assert judge("xla", reference, good, unmatched, TOLERANCE).cause == "state_unmatched"
-    assert judge("xla", reference, train(with_changes(steps=0)), good, TOLERANCE).cause == "reference_unusable"
+    assert (
+        judge("xla", reference, train(with_changes(steps=0)), good, TOLERANCE).cause == "reference_unusable"
+    )
     blind = train(program())
     for trace in blind.ranks.values():
         trace.steps = [step.model_copy(update={"loss": None}) for step in trace.steps]

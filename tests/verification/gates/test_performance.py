@@ -42,7 +42,9 @@ def watched(
     return world
 
 
-def judged(world: World, limits: Performance = LIMITS, emulated: bool = True, usd: float | None = 3.6) -> GateResult:
+def judged(
+    world: World, limits: Performance = LIMITS, emulated: bool = True, usd: float | None = 3.6
+) -> GateResult:
     return judge("t", target(emulated), world, watched(), limits, usd, 1000.0)
 
 
@@ -60,9 +62,9 @@ EACH_EPOCH = {0: 3, 10: 1, 20: 1, 30: 1, 40: 1, 50: 1}
         (watched({0: 5, 9: 1, 10: 2, 20: 1}), 0),
         (watched({0: 5, 10: 2, 50: 1}), 1),
         (watched({0: 5, 59: 1}), 1),
-        (watched(EACH_EPOCH), 2),
-        (watched(EACH_EPOCH, end=1), 3),
-        (watched({step: 1 for step in range(STEPS)}), STEPS - 5 - 3),
+        (watched(EACH_EPOCH), 3),
+        (watched(EACH_EPOCH, end=1), 4),
+        (watched(dict.fromkeys(range(STEPS), 1)), STEPS - 5 - 3),
         (watched(EACH_EPOCH, epoch=10), 4),
         (watched(EACH_EPOCH, epoch=10, end=1), 5),
         (watched({0: 3, 9: 1, 10: 1}, epoch=10), 0),

@@ -59,7 +59,9 @@ def test_one_process_where_four_are_wanted_fails() -> None:
     assert judged(with_changes(world=1)).cause == "rank_missing"
 
 
-@pytest.mark.parametrize(("made", "cause"), [(100, None), (99, None), (98, "too_few_steps"), (0, "no_optimizer_step")])
+@pytest.mark.parametrize(
+    ("made", "cause"), [(100, None), (99, None), (98, "too_few_steps"), (0, "no_optimizer_step")]
+)
 def test_steps_are_counted_on_the_slowest_rank(made: int, cause: str | None) -> None:
     world = train(with_changes(steps=100))
     world.ranks[2].steps = world.ranks[2].steps[:made]

@@ -41,7 +41,10 @@ def test_the_design_s_fault_is_named() -> None:
 def test_all_causes_are_told() -> None:
     result = judged(with_changes(path=("clip", "mean"), weight_decay=0.0))
     assert "Also found: weight_decay" in result.summary
-    assert [found["cause"] for found in result.evidence["findings"]] == ["clip_before_reduction", "weight_decay"]
+    assert [found["cause"] for found in result.evidence["findings"]] == [
+        "clip_before_reduction",
+        "weight_decay",
+    ]
 
 
 def test_deviation_on_one_rank_alone_is_found() -> None:
@@ -50,7 +53,10 @@ def test_deviation_on_one_rank_alone_is_found() -> None:
     change(candidate, 2, 4, grad_error=1e-3)
     result = judge("xla", reference, candidate, TOLERANCE)
     assert result.verdict is Verdict.FAIL
-    assert (result.evidence["first_divergence"]["rank"], result.evidence["first_divergence"]["step"]) == (2, 4)
+    assert (result.evidence["first_divergence"]["rank"], result.evidence["first_divergence"]["step"]) == (
+        2,
+        4,
+    )
 
 
 def test_tensor_tolerance_is_its_own() -> None:
@@ -78,7 +84,9 @@ def test_unmatched_weights_leave_it_open_even_if_numbers_agree(code: str) -> Non
 
 def test_other_batches_leave_a_divergence_open() -> None:
     reference = train(Program())
-    candidate = note(train(with_changes(smoothing=0.1), reference), "no_loader", "no torch DataLoader fed this step")
+    candidate = note(
+        train(with_changes(smoothing=0.1), reference), "no_loader", "no torch DataLoader fed this step"
+    )
     result = judge("xla", reference, candidate, TOLERANCE)
     assert (result.verdict, result.cause) == (Verdict.INCONCLUSIVE, "batches_unmatched")
 
@@ -103,7 +111,11 @@ def test_smaller_batches_accumulated_are_left_open() -> None:
 
 def test_narrow_cast_passes_within_a_wider_tolerance_and_says_so() -> None:
     reference = train(Program())
-    near = note(train(with_changes(rounding=1e-5), reference), "narrow_cast", "loss is torch.float32 in the float64 pass")
+    near = note(
+        train(with_changes(rounding=1e-5), reference),
+        "narrow_cast",
+        "loss is torch.float32 in the float64 pass",
+    )
     result = judge("xla", reference, near, TOLERANCE)
     assert result.verdict is Verdict.PASS
     assert "weaker pass" in result.summary and result.evidence["tolerance"]["loss"] == 1e-3
@@ -119,7 +131,9 @@ def test_narrow_cast_leaves_open_what_rounding_might_do() -> None:
 
 def test_narrow_cast_does_not_hide_a_fault_with_a_name() -> None:
     reference = train(Program())
-    candidate = note(train(with_changes(path=("clip", "mean")), reference), "narrow_cast", "loss is torch.bfloat16")
+    candidate = note(
+        train(with_changes(path=("clip", "mean")), reference), "narrow_cast", "loss is torch.bfloat16"
+    )
     result = judge("xla", reference, candidate, TOLERANCE)
     assert (result.verdict, result.cause) == (Verdict.FAIL, "clip_before_reduction")
     assert result.evidence["tolerance"]["loss"] == 5e-2
