@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from agentmig.verification.traces import Step, World
+from agentmig.verification.records import Step
+from agentmig.verification.traces import World
 
 _TINY = 1e-300
 

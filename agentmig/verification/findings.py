@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentmig.verification.divergence import common_ranks, common_steps, relative
-from agentmig.verification.traces import Step, World
+from agentmig.verification.records import Step
+from agentmig.verification.traces import World
 
 
 @dataclass(frozen=True)

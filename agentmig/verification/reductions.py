@@ -19,7 +19,7 @@ from agentmig.verification.findings import (
     norm_before,
     update,
 )
-from agentmig.verification.traces import Step
+from agentmig.verification.records import Step
 
 
 def _reduces(step: Step) -> bool:

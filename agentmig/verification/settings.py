@@ -9,7 +9,7 @@ from typing import Any
 
 from agentmig.verification.divergence import relative
 from agentmig.verification.findings import Finding, Pair
-from agentmig.verification.traces import OptimizerInfo, Step
+from agentmig.verification.records import OptimizerInfo, Step
 
 # The learning rate has rules of its own; the others choose an implementation, not a computation.
 _NOT_COMPARED = {

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from agentmig.verification.traces import Handshake, RankTrace, World
+from agentmig.verification.records import Handshake
+from agentmig.verification.traces import RankTrace, World
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 FEATURES, CLASSES = 6, 4

@@ -7,7 +7,8 @@ from typing import Any
 from agentmig.journal.events import GateResult
 from agentmig.spec.workload import Target
 from agentmig.verification.gates.result import failed, inconclusive, passed
-from agentmig.verification.traces import End, World
+from agentmig.verification.records import End
+from agentmig.verification.traces import World
 
 GATE = "hardware"
 _SHARED = 0.5

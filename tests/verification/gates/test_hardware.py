@@ -5,7 +5,8 @@ import pytest
 from agentmig.journal.events import Verdict
 from agentmig.spec.workload import Target
 from agentmig.verification.gates.hardware import judge, shared_samples
-from agentmig.verification.traces import Counters, World
+from agentmig.verification.records import Counters
+from agentmig.verification.traces import World
 from tests.verification.parallel import Program, train, with_changes
 
 
@@ -34,8 +35,8 @@ def ran_on(
     return world
 
 
-XLA_CPU = {"device": "xla:0", "device_kind": "CPU", "emulated": True, "runtime_devices": 1}
-XLA_TPU = {"device": "xla:0", "device_kind": "TPU", "runtime_devices": 4}
+XLA_CPU: dict[str, Any] = {"device": "xla:0", "device_kind": "CPU", "emulated": True, "runtime_devices": 1}
+XLA_TPU: dict[str, Any] = {"device": "xla:0", "device_kind": "TPU", "runtime_devices": 4}
 
 
 @pytest.mark.parametrize(

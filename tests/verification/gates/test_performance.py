@@ -5,7 +5,8 @@ import pytest
 from agentmig.journal.events import GateResult, Verdict
 from agentmig.spec.workload import Performance, Target
 from agentmig.verification.gates.performance import compilations, judge, samples_per_s, transfers_per_step
-from agentmig.verification.traces import Counters, World
+from agentmig.verification.records import Counters
+from agentmig.verification.traces import World
 from tests.verification.parallel import train, with_changes
 
 LIMITS = Performance()
