@@ -51,6 +51,7 @@ class Program:
     updates: bool = True
     update_factor: float = 1.0
     gradient_noise: float = 0.0
+    noise_from: int = 0
     training: bool = True
     samples: int | None = None
     dtype: str = "float64"
@@ -148,7 +149,7 @@ def _step(
             replica.gradient = replica.gradient * (
                 1 + program.rounding * noise.normal(size=replica.gradient.shape)
             )
-        if program.gradient_noise:
+        if program.gradient_noise and step >= program.noise_from:
             replica.gradient = replica.gradient + program.gradient_noise * np.sin(
                 np.arange(replica.gradient.size)
             )

@@ -23,6 +23,10 @@ FAULTS: dict[str, tuple[Program, Program]] = {
     "clip_before_reduction, order unseen": (Program(), with_changes(path=("clip", "mean"), sees_order=False)),
     "gradients_not_reduced": (Program(), with_changes(path=("clip",))),
     "gradients_not_reduced without clipping": (with_changes(path=("mean",)), with_changes(path=())),
+    "gradients_not_reduced where clipping binds on some": (
+        with_changes(max_norm=0.5),
+        with_changes(max_norm=0.5, path=("clip",)),
+    ),
     "gradients_summed": (Program(), with_changes(path=("sum", "clip"))),
     "gradients_summed without clipping": (with_changes(path=("mean",)), with_changes(path=("sum",))),
     "gradients_divided": (with_changes(path=("sum",)), with_changes(path=("mean",))),
@@ -57,6 +61,10 @@ FAULTS: dict[str, tuple[Program, Program]] = {
     "eval_mode": (Program(), with_changes(training=False)),
     "loss_changed": (Program(), with_changes(smoothing=0.1)),
     "gradient_changed": (Program(), with_changes(gradient_noise=0.01)),
+    "gradient_changed after a step, by more than was left": (
+        Program(),
+        with_changes(gradient_noise=5.0, noise_from=1, path=("mean",), max_norm=0.2),
+    ),
     "update_changed": (Program(), with_changes(update_factor=0.5)),
     "not_finite": (Program(), with_changes(nan_at=3)),
     "precision_lowered": (Program(), with_changes(dtype="bfloat16")),

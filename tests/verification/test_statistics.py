@@ -63,6 +63,11 @@ def test_without_variance_the_difference_is_exact(new: float, passes: bool) -> N
     assert math.isinf(seen.freedom) and seen.low == seen.high == seen.difference
 
 
+def test_equal_values_do_not_vary_however_their_mean_is_rounded() -> None:
+    assert float(np.std([0.1] * 3, ddof=1)) > 0
+    assert math.isinf(compare([0.1] * 3, [0.7] * 3, 0.01, "maximize", 0.02).freedom)
+
+
 def test_one_side_without_variance_uses_the_others() -> None:
     seen = compare(OLD, [0.96, 0.96, 0.96], 0.01, "maximize", 0.02)
     assert seen.freedom == pytest.approx(4)
