@@ -96,7 +96,8 @@ _OF_EXCEPTION: list[tuple[str, str]] = [
     ),
     (
         r"Expected all tensors to be on the same device|on the same device|[Ii]nput tensor is not an XLA tensor"
-        r"|not an? XLA tensor|Expected XLA tensor|Input type .*weight type .*should be the same"
+        r"|not an? XLA tensor|Expected XLA tensor"
+        r"|expected TensorOptions\(.*device=(?P<device>\w+).*got TensorOptions\(.*device=(?!(?P=device))|Input type .*weight type .*should be the same"
         r"|(?:xla|cuda|tpu):\d+.*\bcpu\b.*device|Check failed: xtensor",
         "device_mismatch",
     ),

@@ -56,6 +56,8 @@ REAL = {
     "RuntimeError: mm(): cannot matrix-multiply tensors f32[3,4] and f32[3,4]. Expected the size of dimension 1 of the "
     "first input tensor (4) to be equal the size of dimension 0 of the second input tensor (3).": "shape_mismatch",
     "RuntimeError: Expected XLA tensor. Got: torch.FloatTensor": "device_mismatch",
+    "RuntimeError: ProcessGroupGloo::allgather: invalid tensor type at index 0 (expected TensorOptions(dtype=long int, "
+    "device=cpu, layout=Strided), got TensorOptions(dtype=long int, device=xla:0, layout=Strided))": "device_mismatch",
     "OSError: libtpu not found": "device_unavailable",
     "RuntimeError: [enforce fail at alloc_cpu.cpp:124] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to "
     "allocate 281474976710656 bytes. Error code 12 (Cannot allocate memory)": "out_of_host_memory",
@@ -129,6 +131,11 @@ def test_signal_of_a_rank_under_torchrun() -> None:
 def test_a_rank_that_left_early_leaves_the_others_waiting() -> None:
     log = traceback(PEER, 2) + traceback(PEER, 3) + TORCHRUN.format(code=1, how="see the docs")
     assert classify(1, False, log)[:2] == (Outcome.LOUD, "collective_timeout")
+
+
+def test_a_pipe_between_ranks_that_broke_is_no_infrastructure() -> None:
+    line = "RuntimeError: [gloo/transport/tcp/pair.cc:598] writev [127.0.0.1]:4711: Broken pipe"
+    assert classify(1, False, traceback(line, 2))[:2] == (Outcome.LOUD, "collective_timeout")
 
 
 @pytest.mark.parametrize(
