@@ -75,7 +75,12 @@ def test_the_clipping_fault_is_rejected_by_its_cause_mended_and_accepted(project
     import tomllib
 
     played = [turn["usage"] for turn in tomllib.loads(script)["turn"]]
-    for mine, theirs in (("input", "input"), ("output", "output"), ("cache_read", "cache_read"), ("cache_write", "cache_write_5m")):
+    for mine, theirs in (
+        ("input", "input"),
+        ("output", "output"),
+        ("cache_read", "cache_read"),
+        ("cache_write", "cache_write_5m"),
+    ):
         assert run["usage"][mine] == sum(usage.get(theirs, 0) for usage in played)
     assert git(project, "status", "--porcelain") == ""
 
@@ -97,7 +102,9 @@ def test_another_fault_has_another_cause(project: Path) -> None:
 def test_the_fix_is_not_played_where_the_feedback_names_no_clipping(project: Path, tmp_path: Path) -> None:
     """The script is bound to what the verifier says: another fault's session can't go on with this one's fix."""
     clipping = (REPOSITORY / "transcripts" / "digits-clipping" / "session.toml").read_text().split("[[turn]]")
-    rate = (REPOSITORY / "transcripts" / "digits-learning-rate" / "session.toml").read_text().split("[[turn]]")
+    rate = (
+        (REPOSITORY / "transcripts" / "digits-learning-rate" / "session.toml").read_text().split("[[turn]]")
+    )
     script = tmp_path / "session.toml"
     script.write_text("[[turn]]".join([*rate[:-1], *clipping[8:]]))
     code, run = _agentmig(project, "run", str(project), "--play", str(script))

@@ -83,6 +83,7 @@ async def _migrate(
     only: list[str] | None,
     live: Live,
 ) -> None:
+    limits = Limits(journal, rules)
     bench = await set_up(
         spec,
         folder,
@@ -93,10 +94,10 @@ async def _migrate(
         rules.name,
         "migrate",
         only=only,
+        may_continue=limits.exceeded,
         on_note=live.note,
         on_line=live.line,
     )
-    limits = Limits(journal, rules)
     toolbox = Toolbox(bench, limits)
     words = Endpoint(script, bench.repository.worktree) if script else service
     assert words is not None

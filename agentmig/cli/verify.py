@@ -12,7 +12,9 @@ from agentmig.cli.show import conclude
 from agentmig.execution.isolation import choose_isolation
 from agentmig.execution.processes import adopt_orphans
 from agentmig.journal import Journal
+from agentmig.policy import load_policy
 from agentmig.spec import load_prices, load_workload
+from agentmig.supervisor.limits import Limits
 from agentmig.supervisor.migrate import verify_candidate
 from agentmig.supervisor.setup import Voice, new_run_folder, set_up
 
@@ -54,6 +56,7 @@ def verify(
             "verify",
             candidate=candidate,
             only=target,
+            may_continue=Limits(journal, load_policy()).exceeded,
             on_note=live.note,
             on_line=live.line,
         )

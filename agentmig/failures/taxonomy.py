@@ -458,6 +458,11 @@ _ALL = [
     ),
     # No verdict.
     _open(
+        "budget_spent",
+        "The budget was spent before every gate had its run.",
+        "Nothing in the code need change; a person decides whether to spend more.",
+    ),
+    _open(
         "state_unmatched",
         "The candidate's weights can't be set to the reference's, so steps can't be compared.",
         "Keep the names, or the order and shapes, of the model's parameters.",

@@ -114,11 +114,15 @@ class Target(Part):
         chips = f"{self.chips} chip{'s' if self.chips != 1 else ''}"
         if not self.emulated:
             return f"{self.backend} on {chips} of {self.accelerator}"
+
+        def ranks(one: str, several: str) -> str:
+            return f"{self.chips} {one if self.chips == 1 else several}"
+
         how = {
-            "xla": f"{self.chips} processes of one PJRT CPU device each, collectives bridged over gloo",
-            "torch_tpu": f"{self.chips} gloo ranks on the CPU stand in for TorchTPU",
-            "cuda": f"{self.chips} gloo ranks on the CPU stand in for CUDA",
-            "cpu": f"{self.chips} gloo ranks on the CPU",
+            "xla": f"{ranks('process', 'processes')} of one PJRT CPU device each, collectives bridged over gloo",
+            "torch_tpu": f"{ranks('gloo rank', 'gloo ranks')} on the CPU stand in for TorchTPU",
+            "cuda": f"{ranks('gloo rank', 'gloo ranks')} on the CPU stand in for CUDA",
+            "cpu": f"{ranks('gloo rank', 'gloo ranks')} on the CPU",
         }[self.backend]
         return f"EMULATED {self.backend}, {chips} of {self.accelerator}: {how}"
 

@@ -99,6 +99,7 @@ async def set_up(
     *,
     candidate: str | None = None,
     only: list[str] | None = None,
+    may_continue: Callable[[], str | None],
     on_note: Callable[[str], None],
     on_line: Callable[[str], None],
 ) -> Bench:
@@ -115,6 +116,7 @@ async def set_up(
         mode: with an agent, or the verification of a candidate.
         candidate: revision of the project to verify.
         only: names of the targets to use; default all.
+        may_continue: None, or why nothing more may be spent.
         on_note: gets a line for people at each step.
         on_line: gets the output of whatever runs.
 
@@ -156,7 +158,7 @@ async def set_up(
     def next_attempt() -> str:
         return f"attempt-{next(numbers)}"
 
-    verifier = Verifier(runner, references, journal.append, targets, next_attempt)
+    verifier = Verifier(runner, references, journal.append, targets, next_attempt, may_continue)
     bench = Bench(
         workload,
         folder,

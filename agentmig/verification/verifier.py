@@ -72,6 +72,7 @@ class Verifier:
         emit: gets every event.
         targets: the targets as they were declared, with prices.
         next_attempt: gives the name of the next attempt.
+        may_continue: asked before each run; a reason ends the verification undecided.
     """
 
     def __init__(
@@ -81,12 +82,14 @@ class Verifier:
         emit: Emit,
         targets: list[TargetRecord],
         next_attempt: Callable[[], str],
+        may_continue: Callable[[], str | None],
     ):
         self._runner = runner
         self._references = references
         self._emit = emit
         self._targets = {target.name: target for target in targets}
         self._next_attempt = next_attempt
+        self._may_continue = may_continue
         self._workload = runner.workload
 
     async def verify(self, claim: str, commit: str, number: int) -> ClaimVerified:
@@ -95,7 +98,7 @@ class Verifier:
         Args:
             claim: the claim's name.
             commit: full id of the claimed commit.
-            number: which claim of the migration this is, from 1: later claims have less chance of a false pass.
+            number: which claim this is, from 1, of those that reached the goal: alpha is spread over them.
         """
         verification = _Verification(claim, commit, number)
         try:
@@ -199,7 +202,7 @@ class Verifier:
                 v.seeds.append(seed)
                 purpose = f"training {len(values) + 1} (seed {seed})"
                 run = await self._attempt(
-                    v, target, purpose, Plan(mode="watch", values=False), self._full_judge(v, target), seed
+                    v, target, purpose, Plan(mode="watch", values=False), self._full_judge(target), seed
                 )
                 worlds[seed] = read_world(run.probe)
                 values.append(await self._metric(v, target, run, len(values)))
@@ -211,17 +214,16 @@ class Verifier:
                 self._record(v, result)
                 return
 
-    def _full_judge(self, v: _Verification, target: str) -> Callable[[Result, World], list[GateResult]]:
-        """Judges a whole training; gates that passed once are only repeated if they now fail."""
+    def _full_judge(self, target: str) -> Callable[[Result, World], list[GateResult]]:
+        """Judges a whole training."""
         spec, record = self._workload.targets[target], self._targets[target]
 
         def judge(run: Result, world: World) -> list[GateResult]:
-            results = [
+            return [
                 self._runs(target, run, world, record.chips),
                 hardware.judge(target, spec, record.chips, world),
                 self._performance(target, run, world, record.chips),
             ]
-            return [r for r in results if v.result(target, r.gate) is None or r.verdict is Verdict.FAIL]
 
         return judge
 
@@ -275,8 +277,9 @@ class Verifier:
         """Run the candidate once, judge the run, write both down.
 
         Raises:
-            _Failed: a gate failed, so the claim can't pass any more.
+            _Failed: the claim can't pass any more: a gate failed, or nothing more may be spent.
         """
+        self._check_budget(v, target)
         record = self._targets[target]
         fixed = seed if seed is not None else _fresh_seed()
         names: list[str] = []
@@ -309,10 +312,25 @@ class Verifier:
         )
         self._emit(AttemptFinished, **attempt_fields(names[-1], run, results, record.usd_per_hour))
         for result in results:
-            self._record(v, result)
+            # A gate that passed in an earlier run is news only if it fails now.
+            if v.result(target, result.gate) is None or result.verdict is not Verdict.PASS:
+                self._record(v, result)
         if not usable:
             raise _Failed  # also where the verdict is inconclusive: there is nothing to go on with
         return run
+
+    def _check_budget(self, v: _Verification, target: str) -> None:
+        if reason := self._may_continue():
+            gate = next(name for name in GATES if v.result(target, name) is None)
+            summary = f"Not decided: {reason}."
+            undecided = Verdict.INCONCLUSIVE
+            self._record(
+                v,
+                GateResult(
+                    gate=gate, target=target, verdict=undecided, cause="budget_spent", summary=summary
+                ),
+            )
+            raise _Failed
 
     async def _train(self, label: str, commit: str, target: str, plan: Plan, seed: int, chips: int) -> Result:
         return await self._runner.train(label, commit, target=target, seed=seed, plan=plan, chips=chips)

@@ -54,7 +54,9 @@ def test_a_damaged_journal_is_named(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_mistakes_in_a_workload_file_are_listed(tmp_path: Path, workload_file: Callable[[str], Path], minimal: str) -> None:
+def test_mistakes_in_a_workload_file_are_listed(
+    tmp_path: Path, workload_file: Callable[[str], Path], minimal: str
+) -> None:
     file = workload_file(minimal.replace("margin = 0.01", "margin = 0").replace('"maximize"', '"most"'))
     done = _agentmig(tmp_path, "run", str(file), "--play", "x")
     assert done.returncode == 2

@@ -14,7 +14,9 @@ FOREIGN = Built("e", "k", Path("/usr/bin/python3"), ours=False, cached=True, wal
 
 
 def _target(**fields: object) -> Target:
-    return Target.model_validate({"backend": "xla", "environment": "e", "accelerator": "v5e", "chips": 4, **fields})
+    return Target.model_validate(
+        {"backend": "xla", "environment": "e", "accelerator": "v5e", "chips": 4, **fields}
+    )
 
 
 def test_the_plan_is_what_the_probe_reads(tmp_path: Path) -> None:

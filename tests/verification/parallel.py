@@ -94,7 +94,9 @@ def train(program: Program, reference: World | None = None) -> World:
     kept: list[list[tuple[Array, Array, Array]]] = []
     for step in range(program.steps):
         inputs = data.normal(size=(program.world, program.batch, FEATURES))
-        labels = data.integers(CLASSES, size=(program.world, program.batch))
+        labels: np.ndarray[tuple[int, ...], np.dtype[np.int64]] = data.integers(
+            CLASSES, size=(program.world, program.batch)
+        )
         row, tensors = _step(program, replicas, inputs, labels, step)
         kept.append(tensors)
         for rank, replica in enumerate(replicas):
@@ -110,7 +112,11 @@ _TENSORS: dict[int, tuple[World, list[list[tuple[Array, Array, Array]]]]] = {}
 
 
 def _step(
-    program: Program, replicas: list[Replica], inputs: Array, labels: Array, step: int
+    program: Program,
+    replicas: list[Replica],
+    inputs: Array,
+    labels: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]",
+    step: int,
 ) -> tuple[list[dict[str, Any]], list[tuple[Array, Array, Array]]]:
     losses, order = [], ["backward"]
     for rank, replica in enumerate(replicas):

@@ -1,5 +1,6 @@
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,7 @@ def test_any_json_line_is_read_counted_or_named(
 ) -> None:
     path = trace_file(tmp_path, *({**fields, "kind": kind} for kind, fields in lines))
     trace = read_trace(path, 0)
-    taken = [
+    taken: list[Sequence[object]] = [
         trace.steps,
         trace.optimizers,
         trace.notes,
@@ -118,7 +119,7 @@ def test_any_json_line_is_read_counted_or_named(
         trace.damage,
     ]
     ends = [kind for kind, _ in lines if kind == "end"]
-    counted = sum(map(len, taken)) + sum(trace.unknown.values())
+    counted = sum(len(part) for part in taken) + sum(trace.unknown.values())
     damaged_ends = sum(1 for text in trace.damage if lines[int(text.split()[2].rstrip(":")) - 1][0] == "end")
     assert counted + len(ends) - damaged_ends == len(lines)
     assert not trace.cut_off

@@ -159,7 +159,7 @@ def test_no_step_and_no_values_are_nothing_to_compare() -> None:
     assert judge("xla", reference, empty, TOLERANCE).cause == "nothing_to_compare"
     blind = train(Program())
     for trace in blind.ranks.values():
-        unseen = {"loss": None, "grad_norm": None, "clips": []}
+        unseen: dict[str, object] = {"loss": None, "grad_norm": None, "clips": []}
         trace.steps = [step.model_copy(update=unseen) for step in trace.steps]
     result = judge("xla", reference, blind, TOLERANCE)
     assert (result.verdict, result.cause) == (Verdict.INCONCLUSIVE, "nothing_to_compare")
