@@ -1,0 +1,103 @@
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from agentmig.execution.environments import Built
+from agentmig.execution.isolation import Isolation
+from agentmig.execution.launch import Plan
+from agentmig.execution.repository import Repository
+from agentmig.execution.runner import LocalRunner, Result, RunnerError
+from agentmig.spec.workload import Workload
+from tests.execution.projects import git, project, write
+
+TRAIN = """
+import os, pathlib, sys
+seed, out = sys.argv[1:]
+journal = pathlib.Path(out).parents[2] / "journal.jsonl"
+print("journal", journal.exists(), "key", os.environ.get("TOKEN"), "eval", pathlib.Path("evaluate.py").read_text().strip())
+try:
+    pathlib.Path("/etc/agentmig-test").write_text("x")
+except OSError:
+    print("the system is read-only")
+(pathlib.Path(out) / "model.pt").write_text(seed)
+"""
+
+
+def _runner(tmp_path: Path, isolation: str = "bubblewrap", **train: object) -> LocalRunner:
+    folder = project(
+        tmp_path / "project",
+        {"train.py": TRAIN, "evaluate.py": "import sys; print('score', open(sys.argv[1]).read())\n"},
+    )
+    workload = Workload.model_validate(
+        {
+            "schema_version": 1,
+            "name": "tiny",
+            "environments": {"base": {"kind": "python", "python": sys.executable}},
+            "train": {"command": "python train.py {seed} {out}", **train},
+            "evaluate": {"command": "python evaluate.py {checkpoint}"},
+            "goal": {"metric": "m", "pattern": "score (.*)", "direction": "maximize", "margin": 1},
+            "reference": {"environment": "base"},
+            "targets": {"cpu": {"backend": "cpu", "environment": "base", "accelerator": "cpu"}},
+            "protected": ["evaluate.py"],
+            "secrets": ["TOKEN"],
+        }
+    )
+    run = tmp_path / "run"
+    repository = Repository.create(str(folder), "HEAD", tmp_path, run)
+    repository.add_worktree()
+    (run / "journal.jsonl").write_text("")
+    python = Path(sys.executable)
+    built = {"base": Built("base", "k", python, ours=False, cached=True, wall_s=0.0)}
+    wall = Isolation("bubblewrap" if isolation == "bubblewrap" else "none")
+    return LocalRunner(workload, repository, built, wall, run / "attempts")
+
+
+def _train(runner: LocalRunner, commit: str, label: str = "a", **options: object) -> Result:
+    return asyncio.run(
+        runner.train(label, commit, target="cpu", seed=7, plan=Plan("watch"), **options)  # type: ignore[arg-type]
+    )
+
+
+def test_a_commit_is_trained_and_evaluated_with_the_bases_protected_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKEN", "secret")
+    runner = _runner(tmp_path)
+    worktree = runner.repository.worktree
+    write(worktree, {"evaluate.py": "print('score 99')\n"})
+    git(worktree, "commit", "--quiet", "--all", "-m", "cheat")
+    result = _train(runner, runner.repository.head())
+    log = result.log.read_text()
+    assert result.ok, log
+    assert "journal False key None eval import sys" in log
+    assert "the system is read-only" in log
+    assert result.checkpoint.read_text() == "7"
+    evaluated = asyncio.run(runner.evaluate("e", result.checkpoint))
+    assert evaluated.tail().strip() == "score 7"
+
+
+def test_a_secret_reaches_the_step_that_lists_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "secret")
+    runner = _runner(tmp_path, secrets=["TOKEN"])
+    assert "key secret" in _train(runner, runner.repository.base).tail()
+
+
+def test_another_command_and_a_time_out(tmp_path: Path) -> None:
+    runner = _runner(tmp_path, isolation="none")
+    result = _train(
+        runner,
+        runner.repository.base,
+        command="echo {seed} {chips} {{x}}; read forever < <(tail -f /dev/null)",
+        timeout_s=3.0,
+    )
+    assert result.finished.timed_out and not result.ok
+    assert result.log.read_text() == "7 1 {x}\n"
+
+
+def test_a_folder_is_used_once(tmp_path: Path) -> None:
+    runner = _runner(tmp_path, isolation="none")
+    _train(runner, runner.repository.base, command="true")
+    with pytest.raises(RunnerError, match="used once"):
+        _train(runner, runner.repository.base, command="true")
