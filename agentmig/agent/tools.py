@@ -90,12 +90,11 @@ def _content(reply: ToolReply) -> dict[str, Any]:
 
 
 _RUN_ON_TARGET = (
-    "Run the last commit of your worktree on one of this migration's targets, in that target's own "
-    "environment. Commit first: what is not committed does not run. Without `command` the project's train "
-    "command runs. The reply holds the exit code, the end of the output, the time it took, what it cost, and "
-    "what the quick checks found; a run that ends without an error can still be wrong. A run that takes long "
-    "ends your turn, and its result opens the next one. Use it as often as it helps and as the budget "
-    "allows; only a claim is verified."
+    "Run your worktree as it stands on one of this migration's targets, in that target's own environment. What git "
+    "ignores is left out, and protected files are the original's. Without `command` the project's train command runs. "
+    "The reply holds the exit code, the end of the output, the time it took, what it cost, and what the quick checks "
+    "found; a run that ends without an error can still be wrong. A run that takes long ends your turn, and its result "
+    "opens the next one. Use it as often as it helps and as the budget allows; only a claim is verified."
 )
 _RUN_ON_TARGET_INPUT = {
     "target": {"type": "string", "description": "Name of the target, as the task lists it."},
