@@ -15,7 +15,7 @@ from agentmig.journal import fold
 from agentmig.journal.events import AttemptFinished, AttemptStarted, ClaimMade, QuestionAsked, Verdict
 from agentmig.supervisor.limits import Limits
 from agentmig.supervisor.setup import Bench
-from agentmig.verification.verifier import attempt_fields
+from agentmig.verification.outcomes import attempt_fields
 
 _LOG_TAIL = 4000
 

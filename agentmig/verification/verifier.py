@@ -13,7 +13,6 @@ from typing import Any, Protocol, TypeVar
 from agentmig.execution.launch import Plan
 from agentmig.execution.repository import remove
 from agentmig.execution.runner import LocalRunner, Result
-from agentmig.failures.classify import classify
 from agentmig.journal.events import (
     AttemptFinished,
     AttemptStarted,
@@ -22,11 +21,11 @@ from agentmig.journal.events import (
     GateFinished,
     GateResult,
     GateStarted,
-    Outcome,
     TargetRecord,
     Verdict,
 )
 from agentmig.verification.gates import goal, hardware, integrity, numerics, performance, runs, semantics
+from agentmig.verification.outcomes import attempt_fields, overall
 from agentmig.verification.references import GoalReference, ReferenceFailed, References, metric_of
 from agentmig.verification.retries import retried
 from agentmig.verification.traces import World, read_world
@@ -107,7 +106,7 @@ class Verifier:
         except _Failed:
             pass
         self._fill(verification)
-        verdict, decisive = _overall(verification.results)
+        verdict, decisive = overall(verification.results)
         return self._emit(
             ClaimVerified,
             claim=claim,
@@ -380,46 +379,6 @@ class Verifier:
             else ""
         )
         return f"Every gate passed on {', '.join(self._targets)}.{note}"
-
-
-def attempt_fields(
-    name: str, run: Result, gates: list[GateResult], usd_per_hour: float | None
-) -> dict[str, Any]:
-    """The fields of `AttemptFinished` for a run and what its gates said."""
-    failed = next((g for g in gates if g.verdict is Verdict.FAIL), None)
-    if not run.ok:
-        outcome, cause, summary = classify(run.finished.exit_code, run.finished.timed_out, run.tail())
-    elif failed:
-        outcome, cause, summary = Outcome.SILENT, failed.cause, failed.summary
-    elif any(g.verdict is Verdict.PASS for g in gates):
-        outcome, cause, summary = Outcome.OK, None, "; ".join(g.summary for g in gates)
-    else:
-        outcome, cause, summary = (
-            Outcome.UNVERIFIED,
-            None,
-            "; ".join(g.summary for g in gates) or "no gate could judge it",
-        )
-    return {
-        "attempt": name,
-        "outcome": outcome,
-        "cause": cause,
-        "summary": summary,
-        "exit_code": run.finished.exit_code,
-        "timed_out": run.finished.timed_out,
-        "wall_s": run.finished.wall_s,
-        "peak_memory_mb": run.finished.peak_memory_mb,
-        "usd": None if usd_per_hour is None else usd_per_hour * run.finished.wall_s / 3600,
-        "log": str(run.log),
-        "gates": gates,
-    }
-
-
-def _overall(results: list[GateResult]) -> tuple[Verdict, GateResult | None]:
-    """The verdict of a verification and the gate that decided it; no gate decides a pass."""
-    for verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE):
-        if decisive := next((r for r in results if r.verdict is verdict), None):
-            return verdict, decisive
-    return Verdict.PASS, None
 
 
 def _fresh_seed() -> int:
