@@ -20,6 +20,7 @@ from agentmig.journal import Journal
 from agentmig.policy import Policy, load_policy
 from agentmig.replay import Endpoint, Script, load_script
 from agentmig.spec import PriceBook, Workload, load_prices, load_workload
+from agentmig.supervisor.closing import closing
 from agentmig.supervisor.limits import Limits
 from agentmig.supervisor.migrate import Answer, migrate
 from agentmig.supervisor.setup import Bench, Voice, new_run_folder, set_up
@@ -66,7 +67,10 @@ def run(
         Live(Console(highlight=False, soft_wrap=True), quiet=as_json) as live,
         Journal(folder, live.event) as journal,
     ):
-        asyncio.run(_migrate(spec, folder, journal, isolation, rules, book, script, service, target, live))
+        with closing(journal):
+            asyncio.run(
+                _migrate(spec, folder, journal, isolation, rules, book, script, service, target, live)
+            )
         events = list(journal.events)
     conclude(events, live.console, folder, as_json)
 

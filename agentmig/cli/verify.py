@@ -14,6 +14,7 @@ from agentmig.execution.processes import adopt_orphans
 from agentmig.journal import Journal
 from agentmig.policy import load_policy
 from agentmig.spec import load_prices, load_workload
+from agentmig.supervisor.closing import closing
 from agentmig.supervisor.limits import Limits
 from agentmig.supervisor.migrate import verify_candidate
 from agentmig.supervisor.setup import Voice, new_run_folder, set_up
@@ -67,6 +68,7 @@ def verify(
         Live(Console(highlight=False, soft_wrap=True), quiet=as_json) as live,
         Journal(folder, live.event) as journal,
     ):
-        asyncio.run(whole(journal, live))
+        with closing(journal):
+            asyncio.run(whole(journal, live))
         events = list(journal.events)
     conclude(events, live.console, folder, as_json)

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from agentmig.journal.events import GateResult, TargetRecord, Usage
 from agentmig.journal.fold import Attempt, Claim, State
+from agentmig.journal.store import JournalError
 
 VERSION: Literal[1] = 1
 Word = Literal["accepted", "rejected", "stopped", "inconclusive", "waiting", "running"]
@@ -134,10 +135,10 @@ def view(state: State) -> RunView:
     """The state as a document.
 
     Raises:
-        ValueError: the journal holds no first event yet.
+        JournalError: the journal holds no first event yet.
     """
     if state.started is None:
-        raise ValueError("the journal is empty: the run was stopped before it began")
+        raise JournalError("the journal is empty: the run was stopped before it began; start it anew")
     started = state.started
     emulated = {target.name: target.emulated for target in started.targets}
     return RunView(

@@ -364,7 +364,7 @@ class Verifier:
         for target in self._targets:
             for gate in GATES:
                 if v.result(target, gate) is None:
-                    summary = "an earlier gate had failed already"
+                    summary = "an earlier gate had not passed"
                     result = GateResult(
                         gate=gate, target=target, verdict=Verdict.NOT_REACHED, summary=summary
                     )

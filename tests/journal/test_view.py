@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from agentmig.journal import Journal, fold
+from agentmig.journal import Journal, JournalError, fold
 from agentmig.journal.events import (
     AttemptFinished,
     AttemptStarted,
@@ -44,7 +44,7 @@ def test_the_document_holds_what_the_journal_says(tmp_path: Path) -> None:
 
 
 def test_an_empty_journal_is_said() -> None:
-    with pytest.raises(ValueError, match="before it began"):
+    with pytest.raises(JournalError, match="before it began"):
         view(State())
 
 
