@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from tests.execution.projects import git
 SHORTER = [
     ("chips = 4", "chips = 2"),
     ("--out {out}", "--out {out} --epochs 5"),
-    ("seeds = 5", "seeds = 3"),
+    ("seeds = 4", "seeds = 3"),
     ("margin = 0.015", "margin = 0.05"),
     ("[acceptance.semantics]", "[acceptance.goal]\nlooks = [3]\n\n[acceptance.semantics]"),
 ]
@@ -72,8 +73,6 @@ def test_the_clipping_fault_is_rejected_by_its_cause_mended_and_accepted(project
     assert run["emulated"] and all("EMULATED" in target["description"] for target in run["targets"])
     assert run["turns"] == 11
     script = (REPOSITORY / "transcripts" / "digits-clipping" / "session.toml").read_text()
-    import tomllib
-
     played = [turn["usage"] for turn in tomllib.loads(script)["turn"]]
     for mine, theirs in (
         ("input", "input"),
