@@ -70,6 +70,8 @@ def test_the_clipping_fault_is_rejected_by_its_cause_mended_and_accepted(project
     assert _gates(first)["semantics"] == "fail"
     assert _gates(first)["goal"] == "not reached"
     assert set(_gates(second).values()) == {"pass"}
+    # The first claim never reached the goal, so the second has the whole share of a first one: half of alpha.
+    assert (first["alpha_spent"], second["alpha_spent"]) == (0.0, 0.025)
     assert run["emulated"] and all("EMULATED" in target["description"] for target in run["targets"])
     assert run["turns"] == 11
     script = (REPOSITORY / "transcripts" / "digits-clipping" / "session.toml").read_text()

@@ -64,9 +64,9 @@ async def migrate(bench: Bench, policy: Policy, session: Session, toolbox: Toolb
                     return _finish(bench, "waiting", action.reason)
             case "verify":
                 assert action.claim is not None
-                await bench.verifier.verify(
-                    action.claim.made.claim, action.claim.made.commit, len(state.claims)
-                )
+                # Only claims that reached the goal have spent some of the chance of a false acceptance.
+                number = 1 + sum(1 for c in state.claims if c.verified and c.verified.alpha_spent > 0)
+                await bench.verifier.verify(action.claim.made.claim, action.claim.made.commit, number)
             case "start" | "continue" | "feedback":
                 message = _message(bench, state, action, toolbox)
                 await session.converse(message, resume=state.sessions[-1].session if state.sessions else None)
