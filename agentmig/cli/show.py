@@ -6,7 +6,6 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from agentmig.cli.common import EXIT_CODES, find_run
 from agentmig.cli.story import RUN_STYLE, gate_line
@@ -56,7 +55,7 @@ def print_run(console: Console, run: RunView) -> None:
         values = ", ".join(f"{value:.4f}" for value in run.reference.values)
         console.print(f"reference: {escape(run.reference.hardware)}: {escape(run.reference.metric)} {values}")
     if run.attempts:
-        console.print(_attempts(run))
+        _attempts(console, run)
     for claim in run.claims:
         console.print(f"\n[bold]{claim.id}[/] at {claim.commit[:12]}: {claim.verdict} {claim.cause or ''}")
         for gate in claim.gates:
@@ -66,29 +65,20 @@ def print_run(console: Console, run: RunView) -> None:
     _cost(console, run)
 
 
-def _attempts(run: RunView) -> Table:
-    table = Table(title="execution attempts", title_justify="left", box=None, pad_edge=False)
-    for column in (
-        "attempt",
-        "by",
-        "target",
-        "chips",
-        "purpose",
-        "outcome",
-        "cause",
-        "exit",
-        "seconds",
-        "peak MB",
-    ):
-        table.add_column(column, overflow="fold")
+def _attempts(console: Console, run: RunView) -> None:
+    console.print("\n[bold]execution attempts[/]")
+    width = max(len(f"{a.target} (emulated)") for a in run.attempts)
     for a in run.attempts:
         target = f"{a.target} (emulated)" if a.emulated else a.target
-        end = ["running", "", "", "", ""]
+        chips = f"{a.chips} chip{'s' if a.chips != 1 else ''}"
+        end = "running"
         if a.outcome:
-            exit_code = "time-out" if a.exit_code is None else str(a.exit_code)
-            end = [a.outcome, a.cause or "", exit_code, f"{a.wall_s:.0f}", f"{a.peak_memory_mb:.0f}"]
-        table.add_row(a.id, a.by, target, str(a.chips), a.purpose, *end)
-    return table
+            code = "time-out" if a.exit_code is None else f"exit {a.exit_code}"
+            end = f"{a.outcome:<10} {code}, {a.wall_s:.0f} s, {a.peak_memory_mb:.0f} MB"
+        cause = f" ({a.cause})" if a.cause else ""
+        console.print(
+            f"  {a.id:<11} {a.by:<9} {target:<{width}} {chips:<8} {end}{cause}; {escape(a.purpose)}"
+        )
 
 
 def _cost(console: Console, run: RunView) -> None:
