@@ -8,11 +8,11 @@ impossible to get around.
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from agentmig.agent.tools import BUILT_IN, OURS
+from agentmig.spec.paths import is_protected
 
 _EDITS = ("Edit", "Write")
 _GIT_OPTIONS_WITH_VALUE = {"-C", "-c", "--git-dir", "--work-tree", "--namespace"}
@@ -46,13 +46,6 @@ def judge(
             )
         return _judge_command(str(tool_input.get("command", "")))
     return None
-
-
-def is_protected(path: str, patterns: Sequence[str]) -> bool:
-    """Whether a path, relative to the worktree, is one of the protected ones or lies below one."""
-    parts = Path(path).parts
-    below = ["/".join(parts[:length]) for length in range(1, len(parts) + 1)]
-    return any(fnmatchcase(name, pattern.strip("/")) for pattern in patterns for name in below)
 
 
 def _judge_edit(file_path: str, worktree: Path, protected: Sequence[str]) -> str | None:

@@ -13,8 +13,9 @@ from pathlib import Path
 import claude_agent_sdk
 
 from agentmig.agent.gateway import PORT_INSIDE, AgentError, Gateway
-from agentmig.agent.reaping import MARK, Stretch
+from agentmig.agent.reaping import Stretch
 from agentmig.execution.isolation import Isolation
+from agentmig.execution.processes import MARK
 
 _BEHIND_THE_WALL = """\
 socat TCP-LISTEN:{port},bind=127.0.0.1,fork,reuseaddr UNIX-CONNECT:{socket} &

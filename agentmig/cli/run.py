@@ -1,29 +1,25 @@
 """`agentmig run`: a supervised migration, from the workload file to a verdict."""
 
-import asyncio
 import os
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from agentmig.agent import Places, Service, Session, SessionSettings, open_gateway, render, service_from
 from agentmig.cli.live import Live
-from agentmig.cli.show import conclude
+from agentmig.cli.recording import record
 from agentmig.errors import AgentmigError
 from agentmig.execution.environments import cache_root
 from agentmig.execution.isolation import Isolation, choose_isolation, interpreter_folders
-from agentmig.execution.processes import adopt_orphans
 from agentmig.journal import Journal
 from agentmig.policy import Policy, load_policy
 from agentmig.replay import Endpoint, Script, load_script
 from agentmig.spec import PriceBook, Workload, load_prices, load_workload
-from agentmig.supervisor.closing import closing
 from agentmig.supervisor.limits import Limits
 from agentmig.supervisor.migrate import Answer, migrate
-from agentmig.supervisor.setup import Bench, Voice, new_run_folder, set_up
+from agentmig.supervisor.setup import Bench, Voice, set_up
 from agentmig.supervisor.toolbox import Toolbox
 
 
@@ -61,18 +57,11 @@ def run(
     service = None if script else service_from(os.environ)
     if service and not yes:
         _confirm(spec)
-    folder = new_run_folder(Path.cwd(), spec.name)
-    adopt_orphans()
-    with (
-        Live(Console(highlight=False, soft_wrap=True), quiet=as_json) as live,
-        Journal(folder, live.event) as journal,
-    ):
-        with closing(journal):
-            asyncio.run(
-                _migrate(spec, folder, journal, isolation, rules, book, script, service, target, live)
-            )
-        events = list(journal.events)
-    conclude(events, live.console, folder, as_json)
+
+    async def body(folder: Path, journal: Journal, live: Live) -> None:
+        await _migrate(spec, folder, journal, isolation, rules, book, script, service, target, live)
+
+    record(spec, as_json, body)
 
 
 async def _migrate(

@@ -87,8 +87,6 @@ def tell(event: Event) -> list[str]:
         case MigrationFinished():
             style = RUN_STYLE.get(event.verdict, "yellow")
             return [f"[{style}]{event.verdict.upper()}[/]: {escape(event.reason)}"]
-        case _:
-            return []
 
 
 def gate_line(result: GateResult) -> str:

@@ -1,23 +1,19 @@
 """`agentmig verify`: a migration that somebody made by hand, put through the same gates; no agent, no key."""
 
-import asyncio
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from agentmig.cli.live import Live
-from agentmig.cli.show import conclude
+from agentmig.cli.recording import record
 from agentmig.execution.isolation import choose_isolation
-from agentmig.execution.processes import adopt_orphans
 from agentmig.journal import Journal
 from agentmig.policy import load_policy
 from agentmig.spec import load_prices, load_workload
-from agentmig.supervisor.closing import closing
 from agentmig.supervisor.limits import Limits
 from agentmig.supervisor.migrate import verify_candidate
-from agentmig.supervisor.setup import Voice, new_run_folder, set_up
+from agentmig.supervisor.setup import Voice, set_up
 
 
 def verify(
@@ -42,10 +38,8 @@ def verify(
     spec = load_workload(workload)
     book = load_prices(prices)
     isolation = choose_isolation(no_isolation)
-    folder = new_run_folder(Path.cwd(), spec.name)
-    adopt_orphans()
 
-    async def whole(journal: Journal, live: Live) -> None:
+    async def body(folder: Path, journal: Journal, live: Live) -> None:
         bench = await set_up(
             spec,
             folder,
@@ -64,11 +58,4 @@ def verify(
         assert bench.candidate is not None
         await verify_candidate(bench, bench.candidate)
 
-    with (
-        Live(Console(highlight=False, soft_wrap=True), quiet=as_json) as live,
-        Journal(folder, live.event) as journal,
-    ):
-        with closing(journal):
-            asyncio.run(whole(journal, live))
-        events = list(journal.events)
-    conclude(events, live.console, folder, as_json)
+    record(spec, as_json, body)

@@ -1,19 +1,23 @@
 """Processes with their whole trees: output streamed to disk, time-outs that kill everything, nothing left behind."""
 
 import asyncio
-import ctypes
 import os
 import signal
 import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
-_PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+MARK = "AGENTMIG_PROCESS"
+"""An environment variable with a value of its own for each start of a program; whatever it starts inherits it."""
+
 _GRACE_S = 3.0
 _SAMPLE_S = 0.25
+_LOOKS = 25
+_PAUSE_S = 0.002
 
 
 @dataclass(frozen=True)
@@ -32,11 +36,6 @@ class Finished:
     wall_s: float
     peak_memory_mb: float
     killed: int
-
-
-def adopt_orphans() -> None:
-    """Make orphaned descendants children of this process (Linux), so that none escapes `end_tree` by double forking."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 async def run_process(
@@ -58,11 +57,12 @@ async def run_process(
         OSError: the program can't be started.
     """
     begin = time.monotonic()
+    mark = uuid.uuid4().hex
     log.parent.mkdir(parents=True, exist_ok=True)
     process = await asyncio.create_subprocess_exec(
         *argv,
         cwd=cwd,
-        env=dict(env),
+        env={**env, MARK: mark},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
@@ -90,7 +90,7 @@ async def run_process(
         timed_out = True
     finally:
         watcher.cancel()
-        killed = await asyncio.to_thread(end_tree, process.pid)
+        killed = await asyncio.to_thread(_end_all, process.pid, mark)
         await process.wait()
     return Finished(
         exit_code=None if timed_out else process.returncode,
@@ -124,6 +124,16 @@ async def _drain(
         on_line(pending.decode(errors="replace"))
 
 
+def marked(mark: str) -> list[psutil.Process]:
+    """Processes that inherited a value of `MARK`, also those that left their parents and sessions.
+
+    Behind bubblewrap the environment is another; there the PID namespace ends whatever was started.
+    """
+    return [
+        p for p in psutil.process_iter() if p.pid != os.getpid() and _is_marked(p.pid, mark) and _alive(p)
+    ]
+
+
 def tree(pid: int) -> list[psutil.Process]:
     """The process, its session and all their descendants that are alive now."""
     members: dict[int, psutil.Process] = {}
@@ -152,6 +162,27 @@ def end_tree(pid: int, grace_s: float = _GRACE_S) -> int:
         _signal(process, signal.SIGKILL)
     psutil.wait_procs([*alive, *late], timeout=grace_s)
     return len(members) + len(late)
+
+
+def _end_all(pid: int, mark: str) -> int:
+    killed = end_tree(pid)
+    while escaped := marked(mark):
+        killed += sum(end_tree(process.pid) for process in escaped)
+    return killed
+
+
+def _is_marked(pid: int, mark: str) -> bool:
+    place = Path(f"/proc/{pid}")
+    for _ in range(_LOOKS):
+        try:
+            environ = (place / "environ").read_bytes()
+            (place / "exe").readlink()
+        except OSError:
+            return False  # gone meanwhile, another user's, or the kernel's
+        if environ:
+            return f"{MARK}={mark}\0".encode() in environ
+        time.sleep(_PAUSE_S)  # empty while it is being replaced by another program: look again
+    return False
 
 
 def _alive(process: psutil.Process) -> bool:

@@ -228,15 +228,6 @@ class ClaimMade(EventBase):
     summary: str
 
 
-class GateStarted(EventBase):
-    """A gate is about to be worked at; for people who watch."""
-
-    kind: Literal["gate_started"] = "gate_started"
-    claim: str
-    target: str
-    gate: str
-
-
 class GateFinished(EventBase):
     """One gate of a claim has its verdict."""
 
@@ -311,7 +302,6 @@ Event = Annotated[
     | AttemptStarted
     | AttemptFinished
     | ClaimMade
-    | GateStarted
     | GateFinished
     | ClaimVerified
     | DecisionMade

@@ -192,7 +192,7 @@ def apply(state: State, event: Event) -> None:
         case FeedbackSent():
             state.feedback.append(event)
         case _:
-            pass  # environments and gate starts are for people who watch
+            pass  # environments are for people who watch
 
 
 def _claim(state: State, name: str) -> Claim:

@@ -99,7 +99,6 @@ class Feed:
         self._active: list[Pass] = []
         self._looked: tuple[Pass, Batch] | None = None
         self._step: list[Batch] = []
-        self._hashed = 0
         self._reference: list[list[list[Tensor]]] | None = None
 
     def install(self) -> None:

@@ -6,16 +6,14 @@ from pathlib import PurePosixPath
 
 
 def is_protected(path: str, patterns: Sequence[str]) -> bool:
-    """Whether a path, relative to the project with `/`, falls under a protected path or glob.
+    """Whether a path, relative to the project with `/`, is one of the protected ones or lies below one.
 
-    A pattern without wildcard protects that file, or all of that folder; `*` does not stop at `/`.
+    In a pattern `*` does not stop at `/`.
     """
-    normal = PurePosixPath(path).as_posix()
-    for pattern in patterns:
-        plain = PurePosixPath(pattern).as_posix()
-        if normal == plain or normal.startswith(plain + "/") or fnmatchcase(normal, plain):
-            return True
-    return False
+    parts = PurePosixPath(path).parts
+    heads = ["/".join(parts[:length]) for length in range(1, len(parts) + 1)]
+    wanted = [PurePosixPath(pattern.strip("/")).as_posix() for pattern in patterns]
+    return any(fnmatchcase(head, pattern) for pattern in wanted for head in heads)
 
 
 def protected_files(paths: Iterable[str], patterns: Sequence[str]) -> list[str]:

@@ -54,11 +54,9 @@ class Bench:
     folder: Path
     journal: Journal
     repository: Repository
-    isolation: Isolation
     runner: LocalRunner
     references: References
     verifier: Verifier
-    prices: PriceBook
     targets: list[TargetRecord]
     next_attempt: Callable[[], str]
     candidate: str | None = None
@@ -164,11 +162,9 @@ async def set_up(
         folder,
         journal,
         repository,
-        isolation,
         runner,
         references,
         verifier,
-        prices,
         targets,
         next_attempt,
         commit,

@@ -20,7 +20,6 @@ from agentmig.journal.events import (
     EventBase,
     GateFinished,
     GateResult,
-    GateStarted,
     TargetRecord,
     Verdict,
 )
@@ -71,7 +70,7 @@ class Verifier:
         emit: gets every event.
         targets: the targets as they were declared, with prices.
         next_attempt: gives the name of the next attempt.
-        may_continue: asked before each run; a reason ends the verification undecided.
+        may_continue: asked before anything is run; a reason ends the verification undecided.
     """
 
     def __init__(
@@ -136,19 +135,18 @@ class Verifier:
         results = [hardware.judge(target, spec, chips, world), self._performance(target, run, world, chips)]
         if any(result.verdict is Verdict.FAIL for result in results) or not world.ranks:
             return results
-        reference = read_world(await self._references.record(chips, "float64"))
-        plan = self._match(await self._references.record(chips, "float64"), "float64")
+        record = await self._references.record(chips, "float64")
+        plan = self._match(record, "float64")
         short = await self._train(f"{attempt}-semantics", commit, target, plan, _fresh_seed(), chips)
+        seen = read_world(short.probe)
         if short.ok:
-            results.append(
-                semantics.judge(
-                    target, reference, read_world(short.probe), self._workload.acceptance.semantics
-                )
-            )
+            tolerance = self._workload.acceptance.semantics
+            results.append(semantics.judge(target, read_world(record), seen, tolerance))
+        else:
+            results.append(self._runs(target, short, seen, chips, short=True))
         return results
 
     async def _on_target(self, v: _Verification, target: str) -> None:
-        self._emit(GateStarted, claim=v.claim, target=target, gate="integrity")
         self._record(v, self._integrity(v, target))
         await self._semantics(v, target)
         await self._numerics(v, target)
@@ -165,7 +163,7 @@ class Verifier:
             remove(candidate)
 
     async def _semantics(self, v: _Verification, target: str) -> None:
-        self._emit(GateStarted, claim=v.claim, target=target, gate="semantics")
+        self._check_budget(v, target)
         chips = self._targets[target].chips
         record = await self._references.record(chips, "float64")
         tolerance = self._workload.acceptance.semantics
@@ -177,7 +175,7 @@ class Verifier:
         await self._attempt(v, target, "semantics", self._match(record, "float64"), judge)
 
     async def _numerics(self, v: _Verification, target: str) -> None:
-        self._emit(GateStarted, claim=v.claim, target=target, gate="numerics")
+        self._check_budget(v, target)
         chips = self._targets[target].chips
         record = await self._references.record(chips, "production")
         calibration = read_world(await self._references.calibration(chips))
@@ -196,7 +194,7 @@ class Verifier:
         worlds: dict[int, World] = {}
         for look in looks:
             while len(values) < look:
-                self._emit(GateStarted, claim=v.claim, target=target, gate="goal" if values else "runs")
+                self._check_budget(v, target)
                 seed = _fresh_seed()
                 v.seeds.append(seed)
                 purpose = f"training {len(values) + 1} (seed {seed})"
@@ -276,9 +274,8 @@ class Verifier:
         """Run the candidate once, judge the run, write both down.
 
         Raises:
-            _Failed: the claim can't pass any more: a gate failed, or nothing more may be spent.
+            _Failed: a gate failed or could not be judged, so the claim can't pass any more.
         """
-        self._check_budget(v, target)
         record = self._targets[target]
         fixed = seed if seed is not None else _fresh_seed()
         names: list[str] = []
@@ -319,6 +316,11 @@ class Verifier:
         return run
 
     def _check_budget(self, v: _Verification, target: str) -> None:
+        """Asked before anything is run, the reference's records included.
+
+        Raises:
+            _Failed: nothing more may be spent; the first gate without a verdict says so.
+        """
         if reason := self._may_continue():
             gate = next(name for name in GATES if v.result(target, name) is None)
             summary = f"Not decided: {reason}."

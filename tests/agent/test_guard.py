@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentmig.agent.guard import is_protected, judge
+from agentmig.agent.guard import judge
+from agentmig.spec.paths import is_protected
 
 PROTECTED = ("evaluate.py", "data/**", "tests", "*.csv")
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import psutil
 
-from agentmig.agent.reaping import MARK, Stretch, agents_own
+from agentmig.agent.reaping import Stretch, agents_own
+from agentmig.execution.processes import MARK
 
 ESCAPE = "(setsid setsid sh -c 'echo escaped; exec sleep 1000' &); exec sleep 1000"
 """A grandchild that has left its parent, its group and its session."""

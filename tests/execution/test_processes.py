@@ -99,3 +99,23 @@ def test_cancelling_ends_the_tree(tmp_path: Path) -> None:
 def test_a_program_that_is_not_there_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         asyncio.run(run_process(["/no/such/program"], cwd=tmp_path, env={}, log=tmp_path / "l", timeout_s=1))
+
+
+def test_a_daemon_that_left_parent_and_session_is_ended_too(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    daemon = (
+        f"import os, signal; open({str(tmp_path / 'part')!r}, 'w').write(str(os.getpid())); "
+        f"os.rename({str(tmp_path / 'part')!r}, {str(pid)!r}); signal.pause()"
+    )
+    code = (
+        "import os, pathlib, subprocess, sys\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        f"    subprocess.Popen([sys.executable, '-c', {daemon!r}], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n"
+        "    os._exit(0)\n"
+        "os.wait()\n"
+        f"while not pathlib.Path({str(pid)!r}).exists(): pass\n"
+    )
+    finished, _ = _run(tmp_path, code)
+    assert finished.exit_code == 0
+    assert not psutil.pid_exists(int(pid.read_text()))
