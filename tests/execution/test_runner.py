@@ -1,5 +1,7 @@
 import asyncio
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from agentmig.execution.launch import Plan
 from agentmig.execution.repository import Repository
 from agentmig.execution.runner import LocalRunner, Result, RunnerError
 from agentmig.spec.workload import Workload
+from tests.conftest import REPOSITORY
 from tests.execution.projects import git, project, write
 
 TRAIN = """
@@ -23,6 +26,15 @@ except OSError:
     print("the system is read-only")
 (pathlib.Path(out) / "model.pt").write_text(seed)
 """
+
+
+@pytest.fixture
+def open_path() -> Iterator[Path]:
+    """A folder that isolation doesn't hide by itself, as it hides those for temporary files."""
+    home = REPOSITORY / ".agentmig"
+    home.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home) as folder:
+        yield Path(folder)
 
 
 def _runner(tmp_path: Path, isolation: str = "bubblewrap", **train: object) -> LocalRunner:
@@ -61,10 +73,10 @@ def _train(runner: LocalRunner, commit: str, label: str = "a", **options: object
 
 
 def test_a_commit_is_trained_and_evaluated_with_the_bases_protected_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOKEN", "secret")
-    runner = _runner(tmp_path)
+    runner = _runner(open_path)
     worktree = runner.repository.worktree
     write(worktree, {"evaluate.py": "print('score 99')\n"})
     git(worktree, "commit", "--quiet", "--all", "-m", "cheat")
