@@ -5,6 +5,7 @@ decides when the stretch must stop. Starting and ending processes is the busines
 """
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -208,6 +209,7 @@ class Conversation:
         self.turns += 1
         self.usage += response.usage
         self.model = response.model
+        dollars = usage_usd(self._terms.prices, response.model, response.usage)
         self._terms.on_event(
             Turn,
             session=self.session,
@@ -216,7 +218,8 @@ class Conversation:
             text="\n".join(response.text),
             tools=response.tools,
             usage=response.usage,
-            usd=usage_usd(self._terms.prices, response.model, response.usage),
+            usd=None if dollars is None else math.fsum(dollars.values()),
+            usd_by_class=dollars or {},
         )
         for tool_use_id in response.tool_ids:
             self._recorded[tool_use_id].set()

@@ -5,7 +5,6 @@ response's beginning. The final count comes at the end of the event stream, so r
 and given out when they are complete.
 """
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -110,12 +109,12 @@ def read_usage(wire: Mapping[str, Any], earlier: Usage | None = None) -> Usage:
     )
 
 
-def usage_usd(prices: PriceBook, model: str, usage: Usage) -> float | None:
-    """What a response costs by the price book, in US dollars; None if the book lacks the model."""
+def usage_usd(prices: PriceBook, model: str, usage: Usage) -> dict[str, float] | None:
+    """What each token class of a response costs by the price book, in US dollars; None if the book lacks the model."""
     price = prices.model(model)
     if price is None:
         return None
-    return math.fsum(getattr(usage, name) * getattr(price, name) for name in Usage.model_fields) / 1e6
+    return {name: getattr(usage, name) * getattr(price, name) / 1e6 for name in Usage.model_fields}
 
 
 def _given(wire: Mapping[str, Any], name: str, otherwise: int) -> int:

@@ -165,6 +165,8 @@ class Turn(EventBase):
     usage: Usage
     usd: float | None
     """From the price book; None where it lacks the model."""
+    usd_by_class: dict[str, float] = {}
+    """The same for each field of `usage`; empty where the price book lacks the model."""
 
 
 class ToolDenied(EventBase):

@@ -253,7 +253,7 @@ async def _reference(bench: Bench) -> None:
         seeds=goal.seeds,
         wall_s=goal.wall_s,
         samples_per_s=goal.samples_per_s,
-        detail={"steps": goal.steps, "run_s": goal.run_s},
+        detail={"steps": goal.steps, "run_s": goal.run_s, "runs_s": goal.runs_s},
     )
 
 

@@ -48,6 +48,8 @@ class GoalReference(BaseModel):
     """Seconds that the measurement took when it was made, evaluations included."""
     run_s: float
     """Mean seconds of one training."""
+    runs_s: list[float] = []
+    """Seconds of each training, in the order of the seeds."""
     steps: int
     """Optimizer steps of a training, by any rank."""
     samples_per_s: float | None
@@ -133,6 +135,7 @@ class References:
             seeds=seeds,
             wall_s=time.monotonic() - begin,
             run_s=sum(result.finished.wall_s for result, _ in runs) / len(runs),
+            runs_s=[result.finished.wall_s for result, _ in runs],
             steps=min((end.steps for end in ends), default=0),
             samples_per_s=samples_per_s(world, self._workload.acceptance.performance.warmup_steps),
             hardware=f"{ends[0].hardware.device_kind if ends else 'unknown'}, {world.size} processes",

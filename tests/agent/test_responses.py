@@ -99,7 +99,10 @@ def test_cost_by_class() -> None:
     }
     book = PriceBook.model_validate({"models": {"m": price}, "accelerators": {}})
     usage = Usage(input=1_000_000, output=100_000, cache_read=10, cache_write_5m=20, cache_write_1h=30)
-    assert usage_usd(book, "m", usage) == pytest.approx(1 + 1 + 1e-6 + 40e-6 + 120e-6)
+    dollars = usage_usd(book, "m", usage)
+    assert dollars is not None
+    assert sum(dollars.values()) == pytest.approx(1 + 1 + 1e-6 + 40e-6 + 120e-6)
+    assert dollars["cache_write_1h"] == pytest.approx(120e-6)
     assert usage_usd(book, "other", usage) is None
 
 
