@@ -129,6 +129,10 @@ class Session:
         )
         self._copy = TranscriptCopy(places.config_dir, settings.transcript)
 
+    def has(self, session: str) -> bool:
+        """Whether the CLI still has its record of a session, so that it can be resumed."""
+        return any(self._settings.places.config_dir.glob(f"projects/*/{session}.jsonl"))
+
     async def converse(self, prompt: str, resume: str | None = None) -> Ended:
         """Send a message and wait for the end of the agent's turn; no process of it is left afterwards.
 

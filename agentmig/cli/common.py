@@ -4,6 +4,7 @@ from pathlib import Path
 
 from agentmig.errors import AgentmigError
 from agentmig.journal.store import FILE
+from agentmig.settings import settings
 
 EXIT_CODES = {"accepted": 0, "rejected": 1, "stopped": 1, "inconclusive": 3, "waiting": 3, "running": 3}
 """What a command ends with for a verdict; 2 is wrong usage or input (`docs/exit-codes.md`)."""
@@ -13,7 +14,20 @@ class NoRunError(AgentmigError):
     """The run that was named isn't there."""
 
 
-def find_run(name: str, root: Path | None = None) -> Path:
+def run_names(incomplete: str) -> list[str]:
+    """Shell completion: names of runs, the newest first."""
+    try:
+        folders = [folder for folder in settings().runs.glob("*") if (folder / FILE).exists()]
+    except AgentmigError:
+        return []
+    return [
+        name
+        for name in ["latest", *sorted((f.name for f in folders), reverse=True)]
+        if name.startswith(incomplete)
+    ]
+
+
+def find_run(name: str) -> Path:
     """The folder of a run by path, by name, by the beginning of its name, or `latest`.
 
     Raises:
@@ -21,7 +35,7 @@ def find_run(name: str, root: Path | None = None) -> Path:
     """
     if (Path(name) / FILE).exists():
         return Path(name)
-    home = (root or Path.cwd()) / ".agentmig" / "runs"
+    home = settings().runs
     runs = sorted(folder for folder in home.glob("*") if (folder / FILE).exists())
     if name == "latest" and runs:
         return max(runs, key=lambda folder: (folder / FILE).stat().st_mtime_ns)

@@ -6,21 +6,22 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
-from agentmig.agent import Places, Service, Session, SessionSettings, open_gateway, render, service_from
+from agentmig.agent import service_from
+from agentmig.cli import options
 from agentmig.cli.live import Live
+from agentmig.cli.plan import print_plan
 from agentmig.cli.recording import record
 from agentmig.errors import AgentmigError
-from agentmig.execution.environments import cache_root
-from agentmig.execution.isolation import Isolation, choose_isolation, interpreter_folders
 from agentmig.journal import Journal
-from agentmig.policy import Policy, load_policy
-from agentmig.replay import Endpoint, Script, load_script
-from agentmig.spec import PriceBook, Workload, load_prices, load_workload
+from agentmig.replay import load_script
+from agentmig.supervisor.conduct import conduct, voice_of
+from agentmig.supervisor.foresight import known_before
 from agentmig.supervisor.limits import Limits
-from agentmig.supervisor.migrate import Answer, migrate
-from agentmig.supervisor.setup import Bench, Voice, set_up
-from agentmig.supervisor.toolbox import Toolbox
+from agentmig.supervisor.migrate import Answer, Ask
+from agentmig.supervisor.plan import RunPlan, plan_run
+from agentmig.supervisor.setup import set_up
 
 
 class NotConfirmedError(AgentmigError):
@@ -28,130 +29,75 @@ class NotConfirmedError(AgentmigError):
 
 
 def run(
-    workload: Annotated[
-        Path, typer.Argument(help="The workload file, or the folder that holds a workload.toml.")
-    ],
+    workload: options.WorkloadFile,
     play: Annotated[
         Path | None, typer.Option(help="Play this session instead of asking a model: no key, no cost.")
     ] = None,
-    target: Annotated[
-        list[str] | None, typer.Option(help="Only this target; may be given more than once.")
-    ] = None,
-    policy: Annotated[
-        Path | None, typer.Option(help="Stopping policy; default policies/default.toml.")
-    ] = None,
-    prices: Annotated[Path | None, typer.Option(help="Price book; default prices/default.toml.")] = None,
-    no_isolation: Annotated[
-        bool, typer.Option("--no-isolation", help="Go on where bubblewrap doesn't work.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Don't ask before spending money.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the final document instead of the story.")
-    ] = False,
+    target: options.Targets = None,
+    policy: options.PolicyFile = None,
+    prices: options.PricesFile = None,
+    no_isolation: options.NoIsolation = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask before spending money.")] = False,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
 ) -> None:
     """Migrate a workload with Claude Code, and verify every claim by independent runs."""
-    spec = load_workload(workload)
-    rules, book = load_policy(policy), load_prices(prices)
-    isolation = choose_isolation(no_isolation)
+    inputs = options.inputs(workload, target, policy, prices)
+    isolation = options.isolation(no_isolation)
     script = load_script(play) if play else None
-    service = None if script else service_from(os.environ)
-    if service and not yes:
-        _confirm(spec)
+    speaker = script or service_from(os.environ)
+    voice = voice_of(inputs, script)
+    quiet = options.quiet(quiet)
+    plan = plan_run(inputs, known_before(inputs), "migrate", voice.words)
+    if not (quiet or as_json):
+        print_plan(Console(highlight=False, soft_wrap=True), plan)
+    if not yes:
+        _confirm(plan, str(inputs.workload.file), shown=not (quiet or as_json))
 
     async def body(folder: Path, journal: Journal, live: Live) -> None:
-        await _migrate(spec, folder, journal, isolation, rules, book, script, service, target, live)
-
-    record(spec, as_json, body)
-
-
-async def _migrate(
-    spec: Workload,
-    folder: Path,
-    journal: Journal,
-    isolation: Isolation,
-    rules: Policy,
-    book: PriceBook,
-    script: Script | None,
-    service: Service | None,
-    only: list[str] | None,
-    live: Live,
-) -> None:
-    limits = Limits(journal, rules)
-    bench = await set_up(
-        spec,
-        folder,
-        journal,
-        isolation,
-        book,
-        _voice(spec, script),
-        rules.name,
-        "migrate",
-        only=only,
-        may_continue=limits.exceeded,
-        on_note=live.note,
-        on_line=live.line,
-    )
-    toolbox = Toolbox(bench, limits)
-    words = Endpoint(script, bench.repository.worktree) if script else service
-    assert words is not None
-    async with open_gateway(isolation, words) as gateway:
-        session = Session(
-            _settings(bench, script),
-            gateway=gateway,
-            isolation=isolation,
-            toolbox=toolbox,
-            prices=book,
-            on_event=journal.append,
+        limits = Limits(journal, inputs.policy)
+        bench = await set_up(
+            inputs,
+            folder,
+            journal,
+            isolation,
+            voice,
+            "migrate",
             may_continue=limits.exceeded,
+            on_note=live.note,
+            on_line=live.line,
         )
-        try:
-            await migrate(bench, rules, session, toolbox, live.ask if sys.stdin.isatty() else _nobody)
-        finally:
-            await toolbox.cancel()
+        await conduct(bench, inputs, isolation, speaker, limits, asker(live))
+
+    record(inputs.workload, as_json, quiet, body)
 
 
-def _settings(bench: Bench, script: Script | None) -> SessionSettings:
-    """The session's places: it sees its worktree and the environments, and nothing else of the run."""
-    built = bench.runner.built
-    folders = [folder for each in built.values() for folder in interpreter_folders(each.python)]
-    references = cache_root() / "references"
-    hidden = [bench.folder, *([references] if references.exists() else [])]
-    return SessionSettings(
-        places=Places(
-            worktree=bench.repository.worktree,
-            git_dir=bench.repository.agent,
-            folder=bench.folder / "agent",
-            readable=tuple(folder for folder in folders if folder.exists()),
-            hidden=tuple(hidden),
-        ),
-        transcript=bench.folder / "transcript",
-        model=script.manifest.model if script else bench.workload.agent.model,
-        system=render("system.md.j2"),
-        protected=tuple(bench.workload.protected),
-        idle_s=max(900.0, bench.workload.agent.tool_wait_s),
-    )
+def asker(live: Live) -> Ask:
+    """Reaches the person at the terminal; nobody, where there is none."""
+
+    async def nobody(question: str) -> Answer | None:
+        return None
+
+    return live.ask if sys.stdin.isatty() else nobody
 
 
-def _voice(spec: Workload, script: Script | None) -> Voice:
-    if script is None:
-        return Voice("live", spec.agent.model)
-    return Voice(f"played from {script.description}; no model was asked", script.manifest.model)
+def _confirm(plan: RunPlan, file: str, shown: bool) -> None:
+    """Ask before a run that costs money.
 
-
-def _confirm(spec: Workload) -> None:
-    """Say what a live run may spend, and ask."""
-    budget = spec.budget
-    if budget.agent_usd is None:
+    Raises:
+        NotConfirmedError: nothing bounds the cost, nobody is there to ask, or they said no.
+    """
+    if not plan.costs_money:
+        return
+    if plan.agent and plan.agent.usd.high is None:
         raise NotConfirmedError(
-            f"{spec.file}: budget.agent_usd is not set, so this run could spend without bound; set it, or add --yes"
+            f"{file}: budget.agent_usd is not set, so this run could spend without bound; set it, or add --yes"
         )
-    compute = f"${budget.compute_usd:g}" if budget.compute_usd is not None else "no bound"
-    question = f"This asks {spec.agent.model} for up to ${budget.agent_usd:g}, and uses targets for up to {compute}. Go on?"
     if not sys.stdin.isatty():
-        raise NotConfirmedError(f"{question} Nobody is at the terminal to answer: add --yes")
-    if not typer.confirm(question):
+        raise NotConfirmedError(
+            "this run costs money, and nobody is at the terminal to agree: add --yes (`agentmig plan` shows what it costs)"
+        )
+    if not shown:
+        print_plan(Console(stderr=True, highlight=False, soft_wrap=True), plan)
+    if not typer.confirm("Go on?", err=True):
         raise NotConfirmedError("nothing was started")
-
-
-async def _nobody(question: str) -> Answer | None:
-    return None

@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from agentmig.cli import options
 from agentmig.cli.common import EXIT_CODES, find_run
 from agentmig.cli.story import RUN_STYLE, gate_line
 from agentmig.journal import Event, fold, read_journal
@@ -14,12 +15,11 @@ from agentmig.journal.view import RunView, view
 
 
 def show(
-    run: Annotated[
-        str, typer.Argument(help="A run's folder, its name (or the beginning of it), or `latest`.")
-    ] = "latest",
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the document described in docs/schema/.")
+    run: options.RunName = "latest",
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="End with the code of the run's verdict instead of 0.")
     ] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Show a run: verdict, reference, attempts, claims with their gates, decisions, cost."""
     document = view(fold(read_journal(find_run(run))))
@@ -27,6 +27,8 @@ def show(
         typer.echo(document.model_dump_json(indent=2))
     else:
         print_run(Console(highlight=False, soft_wrap=True), document)
+    if exit_code:
+        raise typer.Exit(EXIT_CODES[document.verdict])
 
 
 def conclude(events: list[Event], console: Console, folder: Path, as_json: bool) -> NoReturn:
@@ -38,6 +40,10 @@ def conclude(events: list[Event], console: Console, folder: Path, as_json: bool)
         console.print()
         print_run(console, document)
         console.print(f"\nkept in {folder}; see it again: agentmig show {folder.name}")
+        if document.verdict == "waiting":
+            console.print(f"answer, and go on: agentmig resume {folder.name} --answer '…' --minutes 5")
+        if document.verdict == "stopped":
+            console.print(f"go on: agentmig resume {folder.name} (with --budget where one is spent)")
     raise typer.Exit(EXIT_CODES[document.verdict])
 
 

@@ -15,6 +15,7 @@ from agentmig.journal.events import (
     GateResult,
     Intervention,
     MigrationFinished,
+    MigrationResumed,
     MigrationStarted,
     Outcome,
     QuestionAsked,
@@ -41,6 +42,13 @@ def tell(event: Event) -> list[str]:
     match event:
         case MigrationStarted():
             return _opening(event)
+        case MigrationResumed():
+            left = (
+                f"; {event.processes_killed} processes were left and are ended"
+                if event.processes_killed
+                else ""
+            )
+            return [f"[bold]resumed[/] after: {escape(_one_line(event.after, 160))}{left}"]
         case EnvironmentReady():
             how = "found in the cache" if event.cached else f"built in {event.wall_s:.0f} s"
             return [f"environment {event.name}: {how} ({event.key})"]

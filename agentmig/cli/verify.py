@@ -5,57 +5,66 @@ from typing import Annotated
 
 import typer
 
+from agentmig.cli import options
 from agentmig.cli.live import Live
 from agentmig.cli.recording import record
-from agentmig.execution.isolation import choose_isolation
-from agentmig.journal import Journal
-from agentmig.policy import load_policy
-from agentmig.spec import load_prices, load_workload
+from agentmig.errors import AgentmigError
+from agentmig.journal import Event, Journal, fold
+from agentmig.journal.view import view
+from agentmig.report.junit import junit
 from agentmig.supervisor.limits import Limits
 from agentmig.supervisor.migrate import verify_candidate
 from agentmig.supervisor.setup import Voice, set_up
 
 
+class OutputError(AgentmigError):
+    """A file that was asked for can't be written."""
+
+
 def verify(
-    workload: Annotated[
-        Path, typer.Argument(help="The workload file, or the folder that holds a workload.toml.")
-    ],
+    workload: options.WorkloadFile,
     candidate: Annotated[
         str, typer.Option(help="Commit, branch or tag of the project that holds the migration.")
     ],
-    target: Annotated[
-        list[str] | None, typer.Option(help="Only this target; may be given more than once.")
+    target: options.Targets = None,
+    prices: options.PricesFile = None,
+    junit_file: Annotated[
+        Path | None,
+        typer.Option("--junit", help="Write the gates as JUnit XML too, for a CI that shows test results."),
     ] = None,
-    prices: Annotated[Path | None, typer.Option(help="Price book; default prices/default.toml.")] = None,
-    no_isolation: Annotated[
-        bool, typer.Option("--no-isolation", help="Go on where bubblewrap doesn't work.")
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the final document instead of the story.")
-    ] = False,
+    no_isolation: options.NoIsolation = False,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
 ) -> None:
     """Verify a commit of the project as a migration of its base commit."""
-    spec = load_workload(workload)
-    book = load_prices(prices)
-    isolation = choose_isolation(no_isolation)
+    inputs = options.inputs(workload, target, None, prices)
+    isolation = options.isolation(no_isolation)
+    if junit_file and not junit_file.parent.is_dir():
+        raise OutputError(f"{junit_file}: there is no folder {junit_file.parent}; make it first")
 
     async def body(folder: Path, journal: Journal, live: Live) -> None:
         bench = await set_up(
-            spec,
+            inputs,
             folder,
             journal,
             isolation,
-            book,
             Voice("none: a candidate made by hand", "none"),
-            "none",
             "verify",
             candidate=candidate,
-            only=target,
-            may_continue=Limits(journal, load_policy()).exceeded,
+            may_continue=Limits(journal, inputs.policy).exceeded,
             on_note=live.note,
             on_line=live.line,
         )
         assert bench.candidate is not None
         await verify_candidate(bench, bench.candidate)
 
-    record(spec, as_json, body)
+    def write_junit(events: list[Event], folder: Path) -> None:
+        if junit_file:
+            try:
+                junit_file.write_text(junit(view(fold(events))), encoding="utf-8")
+            except OSError as error:
+                raise OutputError(
+                    f"{junit_file}: {error.strerror}; the run itself is kept in {folder}"
+                ) from error
+
+    record(inputs.workload, as_json, options.quiet(quiet), body, write_junit)

@@ -20,6 +20,7 @@ from pathlib import Path
 from agentmig.errors import AgentmigError
 from agentmig.execution.processes import run_process
 from agentmig.probe.loader import PTH_LINE, install
+from agentmig.settings import settings
 from agentmig.spec.workload import Environment
 
 _MARKER = "agentmig-environment.json"
@@ -60,10 +61,8 @@ class Built:
 
 
 def cache_root() -> Path:
-    """Where environments and reference results are kept: `AGENTMIG_CACHE`, else `~/.cache/agentmig`."""
-    if configured := os.environ.get("AGENTMIG_CACHE"):
-        return Path(configured).expanduser().resolve()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "agentmig"
+    """Where environments and reference results are kept: the setting `cache`."""
+    return settings().cache
 
 
 async def build(

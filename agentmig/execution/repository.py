@@ -70,6 +70,16 @@ class Repository:
         _git(clean, "update-ref", f"refs/heads/{BRANCH}", base)
         return cls(run, base, commit)
 
+    @classmethod
+    def reopen(cls, run: Path, source_commit: str) -> "Repository":
+        """The repositories of a run that began earlier.
+
+        Raises:
+            RepositoryError: they are gone or damaged.
+        """
+        base = _git(run / "clean.git", "rev-parse", "--verify", f"refs/heads/{BRANCH}^{{commit}}")
+        return cls(run, base, source_commit)
+
     def import_candidate(self, project: str, revision: str, beside: Path, run: Path) -> str:
         """Bring a commit of the project in as a candidate on top of the base; returns its id here.
 

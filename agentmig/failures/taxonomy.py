@@ -183,6 +183,12 @@ _ALL = [
         "infrastructure",
     ),
     _loud(
+        "supervisor_gone",
+        "The supervisor itself was interrupted while the run went on, so nobody saw its end.",
+        "Nothing in the code need change; the run can be repeated.",
+        "infrastructure",
+    ),
+    _loud(
         "preempted",
         "The machine was taken away.",
         "Nothing in the code need change; the run can be repeated.",

@@ -113,6 +113,23 @@ class MigrationStarted(EventBase):
     """Who speaks for the model: `live`, or the transcript that is played and its origin."""
     model: str
     versions: dict[str, str]
+    play: str | None = None
+    """The session file that is played; None for a live model or no agent."""
+    candidate: str | None = None
+    """What a verification is of: its id in the run's own repository."""
+
+
+class MigrationResumed(EventBase):
+    """A run that ended before a verdict, or whose supervisor went away, goes on."""
+
+    kind: Literal["migration_resumed"] = "migration_resumed"
+    after: str
+    """How it had ended, in words."""
+    budget: dict[str, float | int | None]
+    """What may be spent in all from here on."""
+    isolation: Literal["bubblewrap", "none"]
+    processes_killed: int = 0
+    """What the earlier supervisor had left running."""
 
 
 class EnvironmentReady(EventBase):
@@ -183,7 +200,8 @@ class SessionEnded(EventBase):
 
     kind: Literal["session_ended"] = "session_ended"
     session: str
-    reason: Literal["turn_ended", "limit", "idle", "error"]
+    reason: Literal["turn_ended", "limit", "idle", "error", "interrupted"]
+    """`interrupted`: the supervisor itself went away."""
     detail: str = ""
     cli_usd: float | None
     """The CLI's own figure for this stretch (a difference of its running total)."""
@@ -295,6 +313,7 @@ class MigrationFinished(EventBase):
 
 Event = Annotated[
     MigrationStarted
+    | MigrationResumed
     | EnvironmentReady
     | ReferenceMeasured
     | SessionStarted

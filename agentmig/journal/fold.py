@@ -20,6 +20,7 @@ from agentmig.journal.events import (
     GateResult,
     Intervention,
     MigrationFinished,
+    MigrationResumed,
     MigrationStarted,
     Outcome,
     QuestionAsked,
@@ -56,6 +57,10 @@ class State:
 
     started: MigrationStarted | None = None
     finished: MigrationFinished | None = None
+    """None while it runs, also when it runs again."""
+    resumed: list[MigrationResumed] = field(default_factory=list)
+    idle_s: float = 0.0
+    """Seconds between the end of one supervisor and the beginning of the next."""
     last_time: datetime | None = None
     reference: ReferenceMeasured | None = None
     attempts: dict[str, Attempt] = field(default_factory=dict)
@@ -112,10 +117,10 @@ class State:
 
     @property
     def wall_s(self) -> float:
-        """Seconds from the first event to the newest."""
-        return (
-            (self.last_time - self.started.time).total_seconds() if self.started and self.last_time else 0.0
-        )
+        """Seconds from the first event to the newest, without those in which no supervisor was there."""
+        if self.started is None or self.last_time is None:
+            return 0.0
+        return (self.last_time - self.started.time).total_seconds() - self.idle_s
 
     @property
     def failures_in_row(self) -> int:
@@ -156,12 +161,14 @@ def fold(events: Iterable[Event]) -> State:
 
 def apply(state: State, event: Event) -> None:
     """Move `state` on by one event, in place."""
-    state.last_time = event.time
+    before, state.last_time = state.last_time, event.time
     match event:
         case MigrationStarted():
             state.started = event
         case MigrationFinished():
             state.finished = event
+        case MigrationResumed():
+            _resume(state, event, before)
         case ReferenceMeasured():
             state.reference = event
         case AttemptStarted():
@@ -171,7 +178,7 @@ def apply(state: State, event: Event) -> None:
         case ClaimMade():
             state.claims.append(Claim(event))
         case GateFinished():
-            _claim(state, event.claim).gates.append(event.result)
+            _judge(_claim(state, event.claim), event.result)
         case ClaimVerified():
             _claim(state, event.claim).verified = event
         case Turn():
@@ -193,6 +200,24 @@ def apply(state: State, event: Event) -> None:
             state.feedback.append(event)
         case _:
             pass  # environments are for people who watch
+
+
+def _resume(state: State, event: MigrationResumed, before: datetime | None) -> None:
+    state.resumed.append(event)
+    state.finished = None
+    if before:
+        state.idle_s += (event.time - before).total_seconds()
+    if state.started:
+        state.started = state.started.model_copy(update={"budget": event.budget})
+
+
+def _judge(claim: Claim, result: GateResult) -> None:
+    """A gate that is judged again, by a later run or after an interruption, keeps its place."""
+    for index, known in enumerate(claim.gates):
+        if (known.target, known.gate) == (result.target, result.gate):
+            claim.gates[index] = result
+            return
+    claim.gates.append(result)
 
 
 def _claim(state: State, name: str) -> Claim:

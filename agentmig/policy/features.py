@@ -56,9 +56,10 @@ def _silent_ends_in_row(state: State) -> int:
 
 
 def _session_errors_in_row(state: State) -> int:
-    return sum(
-        1 for _ in takewhile(lambda end: end.reason in ("error", "idle"), reversed(state.session_ends))
-    )
+    """Since the run was last resumed: a person who resumes it has dealt with what came before."""
+    resumed = state.resumed[-1].time if state.resumed else None
+    ends = [end for end in reversed(state.session_ends) if resumed is None or end.time > resumed]
+    return sum(1 for _ in takewhile(lambda end: end.reason in ("error", "idle"), ends))
 
 
 FEATURES: dict[str, Callable[[State], float]] = {

@@ -37,15 +37,16 @@ class Endpoint:
         failure: what didn't fit the script, in words for people; None while all fits.
     """
 
-    def __init__(self, script: Script, worktree: Path):
-        """Make an endpoint at the script's first turn.
+    def __init__(self, script: Script, worktree: Path, played: int = 0):
+        """Make an endpoint at the script's first turn, or after those that an earlier process played.
 
         Args:
             script: what to play.
             worktree: what `${worktree}` stands for: the session's working directory.
+            played: how many turns were played before.
         """
         self.script = script
-        self.played = 0
+        self.played = played
         self.usage = Usage()
         self.side_requests = 0
         self.failure: str | None = None

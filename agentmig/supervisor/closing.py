@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from agentmig.errors import AgentmigError
-from agentmig.journal import Journal, JournalError
-from agentmig.journal.events import MigrationFinished, MigrationStarted
+from agentmig.journal import Journal, JournalError, fold
+from agentmig.journal.events import MigrationFinished
 
 
 @contextmanager
@@ -29,7 +29,6 @@ def closing(journal: Journal) -> Iterator[None]:
 
 
 def _stopped(journal: Journal, reason: str) -> None:
-    began = any(isinstance(event, MigrationStarted) for event in journal.events)
-    ended = any(isinstance(event, MigrationFinished) for event in journal.events)
-    if began and not ended:
+    state = fold(journal.events)
+    if state.started and not state.finished:
         journal.append(MigrationFinished, verdict="stopped", reason=reason)

@@ -85,6 +85,8 @@ def _converse(state: State, claim: Claim | None) -> Action:
         )
     if state.interventions and state.interventions[-1].time > told:
         return Action("continue", "answered", "a person answered")
+    if state.resumed and state.resumed[-1].time > told:
+        return Action("continue", "resumed", f"the run was resumed after: {state.resumed[-1].after}")
     return Action("continue", "no claim", "the agent ended its turn without a claim or a question")
 
 

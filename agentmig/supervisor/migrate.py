@@ -69,7 +69,10 @@ async def migrate(bench: Bench, policy: Policy, session: Session, toolbox: Toolb
                 await bench.verifier.verify(action.claim.made.claim, action.claim.made.commit, number)
             case "start" | "continue" | "feedback":
                 message = _message(bench, state, action, toolbox)
-                await session.converse(message, resume=state.sessions[-1].session if state.sessions else None)
+                known = next((s.session for s in reversed(state.sessions) if session.has(s.session)), None)
+                if state.sessions and known is None:
+                    message = _from_the_beginning(bench, state, message)
+                await session.converse(message, resume=known)
                 await toolbox.settle()
 
 
@@ -80,9 +83,10 @@ async def verify_candidate(bench: Bench, commit: str) -> Final:
         bench: the run, set up in mode `verify`.
         commit: the candidate's id in the run's repository.
     """
-    bench.journal.append(
-        ClaimMade, claim="claim-1", commit=commit, summary="a candidate named on the command line"
-    )
+    if not fold(bench.journal.events).claims:
+        bench.journal.append(
+            ClaimMade, claim="claim-1", commit=commit, summary="a candidate named on the command line"
+        )
     verified = await bench.verifier.verify("claim-1", commit, 1)
     words: dict[Verdict, Final] = {Verdict.PASS: "accepted", Verdict.FAIL: "rejected"}
     return _finish(bench, words.get(verified.verdict, "inconclusive"), verified.summary)
@@ -125,7 +129,15 @@ def _message(bench: Bench, state: State, action: Action, toolbox: Toolbox) -> st
         return toolbox.report(action.attempt.finished, late=True)
     if action.rule == "answered":
         return render("answer.md.j2", question=_last_question(bench), answer=state.interventions[-1].text)
+    if action.rule == "resumed":
+        reason = "You were interrupted; your worktree is as you left it."
+        return _feedback(bench, render("continue.md.j2", reason=reason), "the interruption")
     return _feedback(bench, render("continue.md.j2", reason=""), "no claim")
+
+
+def _from_the_beginning(bench: Bench, state: State, message: str) -> str:
+    """The message for a session whose record is lost, so that a fresh one has to be told everything."""
+    return render("lost.md.j2", task=task_prompt(bench, state), claims=state.claims, message=message)
 
 
 def _feedback(bench: Bench, text: str, about: str) -> str:
@@ -134,7 +146,7 @@ def _feedback(bench: Bench, text: str, about: str) -> str:
 
 
 def _last_question(bench: Bench) -> str:
-    return next(e.question for e in reversed(bench.journal.events) if isinstance(e, QuestionAsked))
+    return next((e.question for e in reversed(bench.journal.events) if isinstance(e, QuestionAsked)), "")
 
 
 def task_prompt(bench: Bench, state: State) -> str:

@@ -19,10 +19,11 @@ from agentmig.execution.isolation import Isolation
 from agentmig.execution.launch import require_hardware
 from agentmig.execution.repository import Repository, remove
 from agentmig.execution.runner import LocalRunner
-from agentmig.journal import Journal
+from agentmig.journal import Journal, fold
 from agentmig.journal.events import EnvironmentReady, MigrationStarted, ReferenceMeasured, TargetRecord
-from agentmig.spec import PriceBook, Workload
-from agentmig.spec.workload import Reference, Target
+from agentmig.spec import Workload
+from agentmig.supervisor.inputs import Inputs
+from agentmig.supervisor.targets import reference_record, target_record
 from agentmig.verification.references import References
 from agentmig.verification.verifier import Verifier
 
@@ -38,6 +39,8 @@ class Voice:
     words: str
     """`live`, `none` for a verification, or the transcript with its origin."""
     model: str
+    play: Path | None = None
+    """The session file that is played."""
 
 
 @dataclass
@@ -66,37 +69,32 @@ class Bench:
         return next(target for target in self.targets if target.name == name)
 
 
-def new_run_folder(root: Path, workload: str) -> Path:
-    """A fresh folder for a run: `<root>/.agentmig/runs/<time>-<workload>-<random>`; git is told to ignore it.
+def new_run_folder(runs: Path, workload: str) -> Path:
+    """A fresh folder for a run: `<runs>/<time>-<workload>-<random>`; git is told to ignore it.
 
     Raises:
         SetupError: it can't be written.
     """
-    home = root / ".agentmig"
-    name = f"{datetime.now():%Y%m%d-%H%M%S}-{workload}-{secrets.token_hex(2)}"
-    folder = home / "runs" / name
+    folder = runs / f"{datetime.now():%Y%m%d-%H%M%S}-{workload}-{secrets.token_hex(2)}"
     try:
         folder.mkdir(parents=True)
-        (home / ".gitignore").write_text("*\n")
+        (runs / ".gitignore").write_text("*\n")
     except OSError as error:
         raise SetupError(
-            f"{folder}: {error.strerror}; runs are kept in .agentmig of the current folder: go to a writable one"
+            f"{folder}: {error.strerror}; go to a folder that can be written, or name one as `runs` in agentmig.toml"
         ) from error
     return folder
 
 
 async def set_up(
-    workload: Workload,
+    inputs: Inputs,
     folder: Path,
     journal: Journal,
     isolation: Isolation,
-    prices: PriceBook,
     voice: Voice,
-    policy: str,
     mode: Literal["migrate", "verify"],
     *,
     candidate: str | None = None,
-    only: list[str] | None = None,
     may_continue: Callable[[], str | None],
     on_note: Callable[[str], None],
     on_line: Callable[[str], None],
@@ -104,16 +102,13 @@ async def set_up(
     """Make repositories and environments, and measure the reference; write each step down.
 
     Args:
-        workload: what to migrate.
+        inputs: what a person gave.
         folder: the run's folder.
         journal: the run's journal, empty.
         isolation: for every run of the project's code.
-        prices: the price book.
         voice: who speaks for the model.
-        policy: name of the stopping policy.
         mode: with an agent, or the verification of a candidate.
         candidate: revision of the project to verify.
-        only: names of the targets to use; default all.
         may_continue: None, or why nothing more may be spent.
         on_note: gets a line for people at each step.
         on_line: gets the output of whatever runs.
@@ -121,12 +116,15 @@ async def set_up(
     Raises:
         AgentmigError: what can't be done, and what to do.
     """
-    beside = workload.file.parent
-    workload = _restricted(workload, only)
+    workload = inputs.workload
     for name, target in workload.targets.items():
         require_hardware(name, target)
+    beside = workload.file.parent
     repository = Repository.create(workload.project.path, workload.project.base_commit, beside, folder)
-    targets = [target_record(name, target, prices) for name, target in workload.targets.items()]
+    imported = (
+        repository.import_candidate(workload.project.path, candidate, beside, folder) if candidate else None
+    )
+    inputs.keep(folder)
     journal.append(
         MigrationStarted,
         run_id=folder.name,
@@ -134,28 +132,64 @@ async def set_up(
         workload=workload.name,
         workload_file=str(workload.file),
         base_commit=repository.source_commit,
-        targets=targets,
-        reference_target=_reference_record(workload.reference, prices),
-        policy=policy,
+        targets=[target_record(name, target, inputs.prices) for name, target in workload.targets.items()],
+        reference_target=reference_record(workload.reference, inputs.prices),
+        policy=inputs.policy.name,
         budget=workload.budget.model_dump(),
         isolation=isolation.mode,
         words=voice.words,
         model=voice.model,
         versions=_versions(),
+        play=str(voice.play) if voice.play else None,
+        candidate=imported,
     )
-    commit = (
-        repository.import_candidate(workload.project.path, candidate, beside, folder) if candidate else None
-    )
-    if mode == "migrate":
+    return await equip(inputs, folder, journal, isolation, repository, may_continue, on_note, on_line)
+
+
+async def equip(
+    inputs: Inputs,
+    folder: Path,
+    journal: Journal,
+    isolation: Isolation,
+    repository: Repository,
+    may_continue: Callable[[], str | None],
+    on_note: Callable[[str], None],
+    on_line: Callable[[str], None],
+) -> Bench:
+    """Whatever a begun run needs to go on: worktree, environments, runner, reference, verifier.
+
+    Args:
+        inputs: what a person gave.
+        folder: the run's folder.
+        journal: the run's journal, begun.
+        isolation: for every run of the project's code.
+        repository: the run's repositories.
+        may_continue: None, or why nothing more may be spent.
+        on_note: gets a line for people at each step.
+        on_line: gets the output of whatever runs.
+    """
+    state = fold(journal.events)
+    assert state.started is not None
+    workload = inputs.workload
+    if state.started.mode == "migrate" and not state.sessions:
+        for half_made in (repository.agent, repository.worktree):
+            remove(half_made)
         repository.add_worktree()
-    built = await _environments(workload, repository, folder, journal, on_note, on_line)
-    runner = LocalRunner(workload, repository, built, isolation, folder / "attempts", on_line)
+
+    def ready(made: Built) -> None:
+        journal.append(EnvironmentReady, name=made.name, key=made.key, cached=made.cached, wall_s=made.wall_s)
+
+    built = await build_environments(workload, repository, folder, ready, on_note, on_line)
+    # Folders of runs are used once, so each process that works on a run has a folder for its own.
+    place = folder / ("attempts" if not state.resumed else f"attempts-{1 + len(state.resumed)}")
+    runner = LocalRunner(workload, repository, built, isolation, place, on_line)
     references = References(runner, cache_root(), on_note)
-    numbers = count(1)
+    numbers = count(1 + len(state.attempts))
 
     def next_attempt() -> str:
         return f"attempt-{next(numbers)}"
 
+    targets = state.started.targets
     verifier = Verifier(runner, references, journal.append, targets, next_attempt, may_continue)
     bench = Bench(
         workload,
@@ -167,75 +201,41 @@ async def set_up(
         verifier,
         targets,
         next_attempt,
-        commit,
+        state.started.candidate,
     )
-    await _reference(bench)
+    if state.reference is None:
+        await _reference(bench)
     return bench
 
 
-def target_record(name: str, target: Target, prices: PriceBook) -> TargetRecord:
-    """A target as the journal keeps it, with what its hours cost."""
-    # An emulated target runs on this machine's CPU, whatever accelerator and chips it stands in for.
-    accelerator = "cpu" if target.emulated else target.accelerator
-    price = prices.accelerators.get(accelerator)
-    chips = 1 if target.emulated else target.chips
-    return TargetRecord(
-        name=name,
-        backend=target.backend,
-        accelerator=target.accelerator,
-        chips=target.chips,
-        emulated=target.emulated,
-        description=target.description,
-        usd_per_hour=price.usd_per_chip_hour * chips if price else None,
-        price_source=f"{accelerator}: {price.source} ({price.date})"
-        if price
-        else f"the price book lacks {accelerator!r}",
-    )
-
-
-def _reference_record(reference: Reference, prices: PriceBook) -> TargetRecord:
-    backend: Literal["cpu", "cuda"] = "cpu" if reference.accelerator == "cpu" else "cuda"
-    as_target = Target(
-        backend=backend,
-        environment=reference.environment,
-        accelerator=reference.accelerator,
-        chips=reference.chips,
-    )
-    record = target_record("reference", as_target, prices)
-    if backend == "cpu" and record.usd_per_hour is not None:  # processes of one machine, not machines
-        record = record.model_copy(update={"usd_per_hour": record.usd_per_hour / reference.chips})
-    return record
-
-
-def _restricted(workload: Workload, only: list[str] | None) -> Workload:
-    if not only:
-        return workload
-    if unknown := sorted(set(only) - set(workload.targets)):
-        raise SetupError(f"{workload.file}: no target {unknown[0]!r}; it has {', '.join(workload.targets)}")
-    return workload.model_copy(update={"targets": {name: workload.targets[name] for name in only}})
-
-
-async def _environments(
+async def build_environments(
     workload: Workload,
     repository: Repository,
     folder: Path,
-    journal: Journal,
+    on_ready: Callable[[Built], None],
     on_note: Callable[[str], None],
     on_line: Callable[[str], None],
 ) -> dict[str, Built]:
+    """Build or find the environments of the reference and of every target.
+
+    Args:
+        workload: names them.
+        repository: holds the base commit, for requirements files.
+        folder: scratch space.
+        on_ready: gets each environment as soon as it can be used.
+        on_note: gets a line for people at each step.
+        on_line: gets the installers' output.
+
+    Raises:
+        EnvironmentBuildError: one can't be built.
+    """
     needed = [workload.reference.environment, *(target.environment for target in workload.targets.values())]
     code = repository.checkout(repository.base, folder / "base")
     built: dict[str, Built] = {}
     for name in dict.fromkeys(needed):
         on_note(f"environment {name}: looking it up, or building it (several minutes the first time)")
         built[name] = await build(name, workload.environments[name], code, on_line)
-        journal.append(
-            EnvironmentReady,
-            name=name,
-            key=built[name].key,
-            cached=built[name].cached,
-            wall_s=built[name].wall_s,
-        )
+        on_ready(built[name])
     remove(code)
     return built
 

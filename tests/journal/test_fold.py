@@ -10,6 +10,8 @@ from agentmig.journal.events import (
     ClaimMade,
     ClaimVerified,
     EventBase,
+    GateFinished,
+    GateResult,
     Intervention,
     MigrationStarted,
     QuestionAsked,
@@ -90,3 +92,21 @@ def test_the_state_is_that_of_the_events_alone(
     assert fold(read_journal(tmp_path)) == live
     assert len(prefix.claims) <= len(live.claims)
     assert prefix.usage.total <= live.usage.total
+
+
+def test_a_gate_that_is_judged_again_keeps_its_place(tmp_path: Path) -> None:
+    with Journal(tmp_path) as journal:
+        put(journal, MigrationStarted)
+        put(journal, ClaimMade)
+        for gate, verdict in (
+            ("runs", Verdict.INCONCLUSIVE),
+            ("hardware", Verdict.PASS),
+            ("runs", Verdict.PASS),
+        ):
+            result = GateResult(gate=gate, target="xla", verdict=verdict, summary="")
+            put(journal, GateFinished, claim="claim-1", result=result)
+        (claim,) = fold(journal.events).claims
+    assert [(gate.gate, gate.verdict) for gate in claim.gates] == [
+        ("runs", Verdict.PASS),
+        ("hardware", Verdict.PASS),
+    ]

@@ -1,0 +1,13 @@
+"""The report: a run, or several, as one HTML file and as Markdown, computed from their journals alone.
+
+`document` turns events into a `ReportView` (`model`), which `--json` prints; `html` and `markdown` show it. Every figure
+is a function in `plots` from that data to an SVG. `junit` shows a verification to a CI system.
+"""
+
+
+
+
+
+
+
+
