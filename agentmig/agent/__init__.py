@@ -6,23 +6,3 @@ holds one stretch of conversation, `responses` counts what the model said, `tool
 do, `transcript` keeps a copy of its own record, `reaping` sees to it that nothing is left of it, `prompts`
 renders what it is told.
 """
-
-from agentmig.agent.gateway import Gateway, Service, open_gateway, service_from
-from agentmig.agent.launch import Places
-from agentmig.agent.prompts import render
-from agentmig.agent.session import Ended, Session, SessionSettings
-from agentmig.agent.tools import Toolbox, ToolReply
-
-__all__ = [
-    "Ended",
-    "Gateway",
-    "Places",
-    "Service",
-    "Session",
-    "SessionSettings",
-    "ToolReply",
-    "Toolbox",
-    "open_gateway",
-    "render",
-    "service_from",
-]

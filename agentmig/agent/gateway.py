@@ -7,7 +7,7 @@ the key in its place.
 
 import secrets
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from agentmig.errors import AgentmigError
+from agentmig.agent.service import Service
 from agentmig.execution.isolation import Isolation
 from agentmig.replay.endpoint import Endpoint
 from agentmig.replay.serving import loopback_socket, serve, unix_socket
@@ -28,21 +28,8 @@ from agentmig.replay.wire import error_body
 PORT_INSIDE = 4180
 """Where the forwarder listens inside; free, because the sandbox has a network of its own."""
 
-_ANTHROPIC = "https://api.anthropic.com"
 _HOP_BY_HOP = {"connection", "host", "keep-alive", "content-length", "transfer-encoding", "te", "upgrade"}
 _CREDENTIALS = {"x-api-key", "authorization"}
-
-
-class AgentError(AgentmigError):
-    """The agent can't be started."""
-
-
-@dataclass(frozen=True)
-class Service:
-    """A live Messages service and the key for it."""
-
-    api_key: str
-    base_url: str = _ANTHROPIC
 
 
 @dataclass(frozen=True)
@@ -65,21 +52,6 @@ class Gateway:
     def failure(self) -> str | None:
         """Why the script can't go on, in words for people; None while all is well."""
         return self.endpoint.failure if self.endpoint else None
-
-
-def service_from(environ: Mapping[str, str]) -> Service:
-    """The live service that the environment names (`ANTHROPIC_API_KEY`, `ANTHROPIC_BASE_URL`).
-
-    Raises:
-        AgentError: there is no key.
-    """
-    key = environ.get("ANTHROPIC_API_KEY", "")
-    if not key:
-        raise AgentError(
-            "there is nobody to speak for the model: ANTHROPIC_API_KEY is not set. Set it to let Claude "
-            "work, or name a session to play with --play transcripts/NAME"
-        )
-    return Service(key, environ.get("ANTHROPIC_BASE_URL") or _ANTHROPIC)
 
 
 @asynccontextmanager

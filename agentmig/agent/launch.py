@@ -12,8 +12,9 @@ from pathlib import Path
 
 import claude_agent_sdk
 
-from agentmig.agent.gateway import PORT_INSIDE, AgentError, Gateway
+from agentmig.agent.gateway import PORT_INSIDE, Gateway
 from agentmig.agent.reaping import Stretch
+from agentmig.agent.service import AgentError
 from agentmig.execution.isolation import Isolation
 from agentmig.execution.processes import MARK
 

@@ -18,9 +18,9 @@ from agentmig.cli.story import tell
 from agentmig.journal import Event, State, Verdict
 from agentmig.journal.fold import apply
 from agentmig.journal.store import now
-from agentmig.supervisor.migrate import Answer
+from agentmig.supervisor.asking import Answer
 from agentmig.supervisor.progress import Progress, Spent, progress
-from agentmig.verification.verifier import GATES
+from agentmig.verification.gates import GATES
 
 _LINES = 3
 _BAR = 12

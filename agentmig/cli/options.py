@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from agentmig.cli.common import run_names
-
 from agentmig.errors import AgentmigError
 from agentmig.execution.isolation import Isolation, choose_isolation
 from agentmig.settings import settings

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from agentmig.agent import service_from
+from agentmig.agent.service import service_from
 from agentmig.cli import options
 from agentmig.cli.common import find_run
 from agentmig.cli.live import Live
@@ -14,9 +14,8 @@ from agentmig.cli.recording import go_on
 from agentmig.cli.run import asker
 from agentmig.errors import AgentmigError
 from agentmig.journal import Journal, fold, read_journal
-from agentmig.replay import load_script
+from agentmig.replay.script import load_script
 from agentmig.spec.workload import Budget
-from agentmig.supervisor.conduct import conduct
 from agentmig.supervisor.inputs import kept_inputs
 from agentmig.supervisor.limits import Limits
 from agentmig.supervisor.migrate import verify_candidate
@@ -71,6 +70,10 @@ def resume(
             on_line=live.line,
         )
         if speaker:
+            from agentmig.supervisor.conduct import (
+                conduct,  # with the agent's libraries, which no verification needs
+            )
+
             await conduct(bench, inputs, isolation, speaker, limits, asker(live))
         else:
             assert bench.candidate is not None

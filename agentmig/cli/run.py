@@ -8,20 +8,19 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from agentmig.agent import service_from
+from agentmig.agent.service import service_from
 from agentmig.cli import options
 from agentmig.cli.live import Live
 from agentmig.cli.plan import print_plan
 from agentmig.cli.recording import record
 from agentmig.errors import AgentmigError
 from agentmig.journal import Journal
-from agentmig.replay import load_script
-from agentmig.supervisor.conduct import conduct, voice_of
+from agentmig.replay.script import load_script
+from agentmig.supervisor.asking import Answer, Ask
 from agentmig.supervisor.foresight import known_before
 from agentmig.supervisor.limits import Limits
-from agentmig.supervisor.migrate import Answer, Ask
 from agentmig.supervisor.plan import RunPlan, plan_run
-from agentmig.supervisor.setup import set_up
+from agentmig.supervisor.setup import set_up, voice_of
 
 
 class NotConfirmedError(AgentmigError):
@@ -55,6 +54,10 @@ def run(
         _confirm(plan, str(inputs.workload.file), shown=not (quiet or as_json))
 
     async def body(folder: Path, journal: Journal, live: Live) -> None:
+        from agentmig.supervisor.conduct import (
+            conduct,  # with the agent's libraries, seconds that a plan needn't take
+        )
+
         limits = Limits(journal, inputs.policy)
         bench = await set_up(
             inputs,

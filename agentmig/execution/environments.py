@@ -86,11 +86,7 @@ async def build(
     """
     if environment.kind == "python":
         return _existing(name, environment, project)
-    if environment.kind == "container":
-        raise EnvironmentBuildError(
-            f"environments.{name}: container images need a container engine on the machine, which the local runner "
-            "doesn't use; give the packages as kind = 'pip', 'uv' or 'conda', or an interpreter as kind = 'python'"
-        )
+    _not_a_container(name, environment)
     requirements = _requirements(name, environment, project)
     key = _key(environment, requirements)
     folder = (root or cache_root()) / "environments" / key
@@ -100,6 +96,31 @@ async def build(
         if not cached:
             await _install(name, environment, requirements, folder, project, on_line)
     return Built(name, key, folder / "bin" / "python", True, cached, time.monotonic() - begin)
+
+
+def environment_key(name: str, environment: Environment, project: Path) -> str:
+    """The key that `build` would give an environment, without building it.
+
+    Args:
+        name: its name in the workload file.
+        environment: what it holds.
+        project: a checkout of the base commit, for `requirements_file`.
+
+    Raises:
+        EnvironmentBuildError: it could not be built, as far as can be told before.
+    """
+    if environment.kind == "python":
+        return _existing(name, environment, project).key
+    _not_a_container(name, environment)
+    return _key(environment, _requirements(name, environment, project))
+
+
+def _not_a_container(name: str, environment: Environment) -> None:
+    if environment.kind == "container":
+        raise EnvironmentBuildError(
+            f"environments.{name}: container images need a container engine on the machine, which the local runner "
+            "doesn't use; give the packages as kind = 'pip', 'uv' or 'conda', or an interpreter as kind = 'python'"
+        )
 
 
 def _existing(name: str, environment: Environment, project: Path) -> Built:

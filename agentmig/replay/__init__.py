@@ -4,8 +4,3 @@ Only the model's words come from here: the CLI, its tools, hooks and transcript 
 person writes (`transcripts/<name>/session.toml`), `endpoint` answers the CLI's requests with it, `wire` is
 the form that answers take on the wire, `serving` puts an app on a socket.
 """
-
-from agentmig.replay.endpoint import Endpoint
-from agentmig.replay.script import Script, load_script
-
-__all__ = ["Endpoint", "Script", "load_script"]

@@ -15,7 +15,7 @@ from agentmig.report.spending import spending
 from agentmig.report.text import moment, number, one_line, plural, seconds
 from agentmig.report.timeline import timeline
 from agentmig.verification.outcomes import overall
-from agentmig.verification.verifier import GATES
+from agentmig.verification.gates import GATES
 
 QUESTIONS = {
     "integrity": "Is it still the same experiment?",

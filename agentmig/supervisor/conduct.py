@@ -1,23 +1,21 @@
 """A migration with its agent: the words of the model, the session that hears them, and the loop over both."""
 
-from agentmig.agent import Places, Service, Session, SessionSettings, open_gateway, render
+from agentmig.agent.gateway import open_gateway
+from agentmig.agent.launch import Places
+from agentmig.agent.prompts import render
+from agentmig.agent.service import Service
+from agentmig.agent.session import Session, SessionSettings
 from agentmig.execution.environments import cache_root
 from agentmig.execution.isolation import Isolation, interpreter_folders
 from agentmig.journal import fold
-from agentmig.replay import Endpoint, Script
+from agentmig.replay.endpoint import Endpoint
+from agentmig.replay.script import Script
+from agentmig.supervisor.asking import Ask
 from agentmig.supervisor.inputs import Inputs
 from agentmig.supervisor.limits import Limits
-from agentmig.supervisor.migrate import Ask, Final, migrate
-from agentmig.supervisor.setup import Bench, Voice
+from agentmig.supervisor.migrate import Final, migrate
+from agentmig.supervisor.setup import Bench
 from agentmig.supervisor.toolbox import Toolbox
-
-
-def voice_of(inputs: Inputs, script: Script | None) -> Voice:
-    """Who speaks for the model: a script, or the workload's model itself."""
-    if script is None:
-        return Voice("live", inputs.workload.agent.model)
-    words = f"played from {script.description}; no model was asked"
-    return Voice(words, script.manifest.model, script.file)
 
 
 async def conduct(

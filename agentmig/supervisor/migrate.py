@@ -1,11 +1,11 @@
 """The loop: read the state, decide, write the decision down, perform it."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Literal
+from __future__ import annotations
 
-from agentmig.agent import Session, render
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal
+
+from agentmig.agent.prompts import render
 from agentmig.failures.taxonomy import advice
 from agentmig.journal import State, Verdict, fold
 from agentmig.journal.events import (
@@ -18,23 +18,15 @@ from agentmig.journal.events import (
 )
 from agentmig.journal.fold import Claim
 from agentmig.policy import Policy
+from agentmig.supervisor.asking import Ask
 from agentmig.supervisor.decide import Action, decide
 from agentmig.supervisor.setup import Bench
-from agentmig.supervisor.toolbox import Toolbox
+
+if TYPE_CHECKING:  # they bring in the SDK, which a verification without an agent does not need
+    from agentmig.agent.session import Session
+    from agentmig.supervisor.toolbox import Toolbox
 
 Final = Literal["accepted", "rejected", "stopped", "inconclusive", "waiting"]
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a person said to a question, and the minutes it took them."""
-
-    text: str
-    minutes: float
-
-
-Ask = Callable[[str], Awaitable[Answer | None]]
-"""Puts a question to a person; None when nobody is there to answer."""
 
 
 async def migrate(bench: Bench, policy: Policy, session: Session, toolbox: Toolbox, ask: Ask) -> Final:

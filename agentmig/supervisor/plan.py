@@ -16,8 +16,8 @@ from agentmig.journal.events import Outcome, TargetRecord
 from agentmig.spec.workload import Workload
 from agentmig.supervisor.inputs import Inputs
 from agentmig.supervisor.targets import reference_record, target_record
+from agentmig.verification.gates import GATES
 from agentmig.verification.references import GoalReference
-from agentmig.verification.verifier import GATES
 
 STUDY_ATTEMPTS = 7
 """Attempts of an agent in a migration, where nothing better is known: 70 in ten migrations (arXiv 2610.34422)."""

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from agentmig.journal import State, Verdict
 from agentmig.journal.fold import Attempt, Claim
-from agentmig.verification.verifier import GATES
+from agentmig.verification.gates import GATES
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from agentmig.execution.repository import Repository, remove
 from agentmig.execution.runner import LocalRunner
 from agentmig.journal import Journal, fold
 from agentmig.journal.events import EnvironmentReady, MigrationStarted, ReferenceMeasured, TargetRecord
+from agentmig.replay.script import Script
 from agentmig.spec import Workload
 from agentmig.supervisor.inputs import Inputs
 from agentmig.supervisor.targets import reference_record, target_record
@@ -41,6 +42,14 @@ class Voice:
     model: str
     play: Path | None = None
     """The session file that is played."""
+
+
+def voice_of(inputs: Inputs, script: Script | None) -> Voice:
+    """Who speaks for the model: a script, or the workload's model itself."""
+    if script is None:
+        return Voice("live", inputs.workload.agent.model)
+    words = f"played from {script.description}; no model was asked"
+    return Voice(words, script.manifest.model, script.file)
 
 
 @dataclass

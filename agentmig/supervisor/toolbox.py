@@ -8,7 +8,8 @@ import asyncio
 import secrets
 from pathlib import Path
 
-from agentmig.agent import ToolReply, render
+from agentmig.agent.prompts import render
+from agentmig.agent.tools import ToolReply
 from agentmig.errors import AgentmigError
 from agentmig.execution.launch import Plan
 from agentmig.journal import fold

@@ -3,29 +3,37 @@
 Three kinds of result, each cached outside the checkout under the hash of all that it depends on: *records* (initial
 state, batches, gradients and fingerprints of the first steps, in float64 or production precision, for a world size),
 *calibrations* (how far the reference leaves its own record when its parameters are perturbed by a rounding error), and
-the *goal*: the metric over several seeds.
+the *goal*: the metric over several seeds. Results that were measured on another machine and imported serve as well.
 """
 
-import fcntl
-import hashlib
-import json
-import os
-import platform
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
+from statistics import fmean
 from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from agentmig.errors import AgentmigError
-from agentmig.execution.launch import PROBE, Plan
+from agentmig.execution.launch import Plan
 from agentmig.execution.runner import LocalRunner, Result
-from agentmig.spec.workload import Workload
+from agentmig.verification.accelerators import is_declared
 from agentmig.verification.gates.performance import samples_per_s
+from agentmig.verification.reference_cache import (
+    WATCH,
+    Entry,
+    calibration_name,
+    record_name,
+)
+from agentmig.verification.reference_key import (
+    Manifest,
+    key_parts,
+    read_document,
+    write_document,
+)
 from agentmig.verification.retries import retried
 from agentmig.verification.traces import World, read_world
 
@@ -42,6 +50,9 @@ class ReferenceFailed(AgentmigError):  # noqa: N818  it names what happened
 class GoalReference(BaseModel):
     """The goal metric of the untouched code, and what its runs looked like."""
 
+    # JSON has no NaN; a metric that isn't finite must be read back as what it is.
+    model_config = ConfigDict(ser_json_inf_nan="strings")
+
     values: list[float]
     seeds: list[int]
     wall_s: float
@@ -54,6 +65,43 @@ class GoalReference(BaseModel):
     """Optimizer steps of a training, by any rank."""
     samples_per_s: float | None
     hardware: str
+    """Device and number of processes; of an imported reference also where it was measured, and whether the device is
+    the declared one."""
+    measured: datetime | None = None
+    imported_from: str | None = None
+    """Host name of the machine that measured it, if that wasn't this one."""
+    as_declared: bool | None = None
+    """Whether the device is the `[reference] accelerator`; None where the names can't tell."""
+
+
+class SeedResult(BaseModel):
+    """One training of the goal with its evaluation; kept until all seeds are there."""
+
+    model_config = ConfigDict(ser_json_inf_nan="strings")
+
+    seed: int
+    value: float
+    run_s: float
+    wall_s: float
+    """With the evaluation."""
+    steps: int
+    samples_per_s: float | None
+    device_kind: str
+    ranks: int
+
+
+class Made(BaseModel):
+    """How a record or calibration came about; lies in its folder."""
+
+    measured: datetime | None
+    wall_s: float | None
+    """Seconds of the run; both are None where an earlier version of agentmig made it and nothing tells."""
+    hardware: str
+    imported_from: str | None = None
+
+
+MADE = "made.json"
+"""File of `Made` in a part's folder."""
 
 
 class References:
@@ -68,10 +116,14 @@ class References:
     def __init__(self, runner: LocalRunner, root: Path, on_note: Callable[[str], None]):
         self._runner = runner
         self._workload = runner.workload
-        self._root = root / "references"
         self._note = on_note
-        self.key = reference_key(runner)
-        self.folder = self._root / self.key
+        repository = runner.repository
+        environment = runner.built[runner.workload.reference.environment].key
+        parts = key_parts(runner.workload, repository.tree(repository.base), environment)
+        self._manifest = Manifest(workload=runner.workload.name, commit=repository.source_commit, parts=parts)
+        self.key = parts.key
+        self._entry = Entry(root / "references", self.key)
+        self.folder = self._entry.folder
 
     async def goal(self) -> tuple[GoalReference, bool]:
         """The goal metric over the reference's seeds, and whether it was in the cache.
@@ -79,20 +131,21 @@ class References:
         Raises:
             ReferenceFailed: a training or an evaluation failed, or printed no metric.
         """
-        file = self.folder / "goal.json"
-        with self._lock("goal"):
-            if file.exists():
-                return GoalReference.model_validate_json(file.read_text()), True
-            measured = await self._measure_goal()
-            file.write_text(measured.model_dump_json(indent=1))
-        return measured, False
+        found = read_document(GoalReference, self._entry.goal_file)
+        if found is None:
+            async with self._entry.locked(self._note):
+                found = read_document(GoalReference, self._entry.goal_file)
+                if found is None:
+                    return await self._measure_goal(), False
+        self._entry.describe(self._manifest)
+        return found, True
 
     async def record(self, chips: int, precision: Precision) -> Path:
         """Folder of the record for a world size and precision."""
         tolerance = self._workload.acceptance
         steps = tolerance.semantics.steps if precision == "float64" else tolerance.numerics.steps
         plan = Plan(mode="record", steps=steps, precision=precision, dropout=False)
-        return await self._traced(f"record-{chips}-{precision}", chips, plan)
+        return await self._traced(record_name(chips, precision), chips, plan)
 
     async def calibration(self, chips: int) -> Path:
         """Folder of the reference's run against its own production record, with perturbed parameters."""
@@ -106,45 +159,69 @@ class References:
             teacher_forced=True,
             perturb=numerics.perturbation,
         )
-        return await self._traced(f"calibration-{chips}", chips, plan)
+        return await self._traced(calibration_name(chips), chips, plan)
 
     async def _traced(self, name: str, chips: int, plan: Plan) -> Path:
         folder = self.folder / name
-        with self._lock(name):
+        if folder.exists():
+            return folder
+        async with self._entry.locked(self._note):
             if not folder.exists():
+                self._entry.describe(self._manifest)
                 self._note(f"reference: {name.replace('-', ' ')}")
                 result = await self._train(name, _RECORD_SEED, plan, chips)
-                _keep(result.probe, folder)
+                made = Made(
+                    measured=datetime.now(UTC),
+                    wall_s=result.finished.wall_s,
+                    hardware=hardware_of(read_world(result.probe)),
+                )
+                _keep(result.probe, folder, made)
         return folder
 
     async def _measure_goal(self) -> GoalReference:
-        begin = time.monotonic()
+        """Measure the seeds that are missing; each is kept at once, so that an interruption costs one at most."""
+        self._entry.describe(self._manifest)
+        self._entry.seeds.mkdir(exist_ok=True)
         seeds = [_FIRST_GOAL_SEED + index for index in range(self._workload.reference.seeds)]
-        values: list[float] = []
-        runs: list[tuple[Result, World]] = []
+        results: list[SeedResult] = []
         for number, seed in enumerate(seeds, start=1):
-            self._note(f"reference: training {number} of {len(seeds)} (seed {seed})")
-            result = await self._train(f"goal-{seed}", seed, Plan(mode="watch", values=False), None)
-            runs.append((result, read_world(result.probe)))
-            values.append(await metric_of(self._runner, f"reference-goal-{seed}-evaluate", result.checkpoint))
-        world = runs[0][1]
-        _keep(runs[0][0].probe, self.folder / "watch")
+            file = self._entry.seeds / f"{seed}.json"
+            result = read_document(SeedResult, file)
+            if result is None:
+                self._note(f"reference: training {number} of {len(seeds)} (seed {seed})")
+                result = await self._measure_seed(seed, first=number == 1)
+                write_document(file, result)
+                metric = self._workload.goal.metric
+                self._note(f"reference: seed {seed}: {metric} {result.value:.4g} ({result.wall_s:.0f} s)")
+            results.append(result)
+        goal = _together(results, self._workload.reference.accelerator)
+        write_document(self._entry.goal_file, goal)
+        shutil.rmtree(self._entry.seeds, ignore_errors=True)
+        return goal
+
+    async def _measure_seed(self, seed: int, first: bool) -> SeedResult:
+        begin = time.monotonic()
+        result = await self._train(f"goal-{seed}", seed, Plan(mode="watch", values=False), None)
+        value = await metric_of(self._runner, f"reference-goal-{seed}-evaluate", result.checkpoint)
+        world = read_world(result.probe)
+        if first:
+            _keep(result.probe, self.watch)
         ends = [trace.end for trace in world.ranks.values() if trace.end]
-        return GoalReference(
-            values=values,
-            seeds=seeds,
+        return SeedResult(
+            seed=seed,
+            value=value,
+            run_s=result.finished.wall_s,
             wall_s=time.monotonic() - begin,
-            run_s=sum(result.finished.wall_s for result, _ in runs) / len(runs),
-            runs_s=[result.finished.wall_s for result, _ in runs],
             steps=min((end.steps for end in ends), default=0),
             samples_per_s=samples_per_s(world, self._workload.acceptance.performance.warmup_steps),
-            hardware=f"{ends[0].hardware.device_kind if ends else 'unknown'}, {world.size} processes",
+            device_kind=device_kind(world),
+            ranks=world.size,
         )
 
     @property
     def watch(self) -> Path:
         """Folder of the traces of the first goal run; exists after `goal`."""
-        return self.folder / "watch"
+        return self.folder / WATCH
 
     async def _train(self, name: str, seed: int, plan: Plan, chips: int | None) -> Result:
         label = f"reference-{name}"
@@ -172,14 +249,6 @@ class References:
                 f"does the train command use another interpreter than the environment's? ({result.log})"
             )
         return result
-
-    @contextmanager
-    def _lock(self, name: str) -> Iterator[None]:
-        """Two migrations of one workload measure its reference once."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / f"{name}.lock").open("w") as handle:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
 
 
 async def metric_of(runner: LocalRunner, label: str, checkpoint: Path) -> float:
@@ -210,37 +279,44 @@ async def metric_of(runner: LocalRunner, label: str, checkpoint: Path) -> float:
         raise ReferenceFailed(f"{label}: goal.pattern found {found[-1]!r}, which is no number") from error
 
 
-def reference_key(runner: LocalRunner) -> str:
-    """Hash of everything that the reference's results depend on."""
-    workload: Workload = runner.workload
-    acceptance = workload.acceptance
-    parts = [
-        runner.repository.tree(runner.repository.base),
-        runner.built[workload.reference.environment].key,
-        workload.train.model_dump(mode="json"),
-        workload.evaluate.model_dump(mode="json"),
-        workload.goal.model_dump(mode="json"),
-        workload.reference.model_dump(mode="json"),
-        {name: data.model_dump(mode="json") for name, data in workload.data.items()},
-        [acceptance.semantics.steps, acceptance.numerics.steps, acceptance.numerics.perturbation],
-        [platform.machine(), os.cpu_count()],
-        hash_of_folder(PROBE),
-    ]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+def device_kind(world: World) -> str:
+    """What the device of a run calls itself; `unknown` where no rank came to its end."""
+    kinds = [trace.end.hardware.device_kind for trace in world.ranks.values() if trace.end]
+    return (kinds[0] if kinds else "") or "unknown"
 
 
-def hash_of_folder(folder: Path) -> str:
-    """Hash of the sources in a folder, by path and content."""
-    digest = hashlib.sha256()
-    for file in sorted(folder.rglob("*.py")):
-        digest.update(file.relative_to(folder).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
-    return digest.hexdigest()
+def hardware_of(world: World) -> str:
+    """Device and number of processes of a run, in words."""
+    return _hardware(device_kind(world), world.size)
 
 
-def _keep(source: Path, folder: Path) -> None:
+def _hardware(kind: str, ranks: int) -> str:
+    return f"{kind}, {ranks} process{'es' if ranks != 1 else ''}"
+
+
+def _together(results: list[SeedResult], accelerator: str) -> GoalReference:
+    first = results[0]
+    return GoalReference(
+        values=[result.value for result in results],
+        seeds=[result.seed for result in results],
+        wall_s=sum(result.wall_s for result in results),
+        run_s=fmean(result.run_s for result in results),
+        runs_s=[result.run_s for result in results],
+        steps=first.steps,
+        samples_per_s=first.samples_per_s,
+        hardware=_hardware(first.device_kind, first.ranks),
+        measured=datetime.now(UTC),
+        as_declared=is_declared(accelerator, first.device_kind),
+    )
+
+
+def _keep(source: Path, folder: Path, made: Made | None = None) -> None:
     partial = folder.with_name(folder.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
+    for earlier in (partial, folder):
+        shutil.rmtree(earlier, ignore_errors=True)
     shutil.copytree(source, partial)
+    if made:
+        write_document(partial / MADE, made)
     partial.rename(folder)
 
 

@@ -23,14 +23,20 @@ from agentmig.journal.events import (
     TargetRecord,
     Verdict,
 )
-from agentmig.verification.gates import goal, hardware, integrity, numerics, performance, runs, semantics
+from agentmig.verification.gates import (
+    GATES,
+    goal,
+    hardware,
+    integrity,
+    numerics,
+    performance,
+    runs,
+    semantics,
+)
 from agentmig.verification.outcomes import attempt_fields, overall
 from agentmig.verification.references import GoalReference, ReferenceFailed, References, metric_of
 from agentmig.verification.retries import retried
 from agentmig.verification.traces import World, read_world
-
-GATES = ("integrity", "semantics", "numerics", "runs", "hardware", "performance", "goal")
-"""The order in which the gates are worked at."""
 
 E = TypeVar("E", bound=EventBase)
 

@@ -11,12 +11,15 @@ from typing import Any
 import psutil
 from git import Repo
 
-from agentmig.agent import Gateway, Places, Session, SessionSettings, ToolReply, open_gateway
+from agentmig.agent.gateway import Gateway, open_gateway
+from agentmig.agent.launch import Places
+from agentmig.agent.session import Session, SessionSettings
+from agentmig.agent.tools import ToolReply
 from agentmig.execution.isolation import Isolation
 from agentmig.journal.events import EventBase, Usage
 from agentmig.journal.store import now
-from agentmig.replay import Endpoint, Script
-from agentmig.replay.script import Manifest, ScriptedTurn, ToolCall
+from agentmig.replay.endpoint import Endpoint
+from agentmig.replay.script import Manifest, Script, ScriptedTurn, ToolCall
 from agentmig.spec.prices import load_prices
 
 MODEL = "claude-sonnet-4-5"

@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agentmig.agent import Gateway, Service, open_gateway, service_from
-from agentmig.agent.gateway import AgentError
+from agentmig.agent.gateway import Gateway, open_gateway
+from agentmig.agent.service import AgentError, Service, service_from
 from agentmig.execution.isolation import Isolation, choose_isolation
 from agentmig.journal.events import Turn, Usage
 from agentmig.replay.serving import loopback_socket, serve

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from jinja2 import UndefinedError
 
-from agentmig.agent import render
+from agentmig.agent.prompts import render
 from agentmig.journal.events import GateResult, ReferenceMeasured, TargetRecord, Verdict
 from agentmig.spec import load_workload
 

@@ -11,7 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from agentmig.agent import Gateway, ToolReply
+from agentmig.agent.gateway import Gateway
+from agentmig.agent.tools import ToolReply
 from agentmig.execution.isolation import Isolation, choose_isolation
 from agentmig.journal.events import SessionEnded, SessionStarted, ToolDenied, Turn, Usage
 from agentmig.replay.serving import loopback_socket, serve

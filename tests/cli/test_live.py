@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from agentmig.cli.live import Live, picture
-from agentmig.journal import Journal, Verdict
+from agentmig.journal import Event, Journal, Verdict
 from agentmig.journal.events import (
     ClaimMade,
     GateFinished,
@@ -16,7 +16,7 @@ from agentmig.journal.events import (
     Turn,
 )
 from agentmig.supervisor.progress import Progress, Spent
-from agentmig.verification.verifier import GATES
+from agentmig.verification.gates import GATES
 from tests.journal.builders import put
 
 SEEN = Progress(
@@ -56,11 +56,12 @@ def test_without_a_terminal_the_story_is_line_by_line_and_quiet_prints_nothing(t
     told, silent = io.StringIO(), io.StringIO()
     loud = Live(Console(file=told, width=200), quiet=False, looks=[3])
     quiet = Live(Console(file=silent, width=200), quiet=True, looks=[3])
-    with (
-        loud,
-        quiet,
-        Journal(tmp_path, lambda event: (loud.event(event), quiet.event(event))) as journal,  # type: ignore[func-returns-value]
-    ):
+
+    def both(event: Event) -> None:
+        loud.event(event)
+        quiet.event(event)
+
+    with loud, quiet, Journal(tmp_path, both) as journal:
         put(journal, MigrationStarted)
         put(journal, SessionStarted)
         put(journal, Turn, text="I read the code")

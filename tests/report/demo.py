@@ -32,10 +32,9 @@ from agentmig.journal.events import (
 from agentmig.spec import load_prices
 from agentmig.spec.workload import Goal, GoalTest, Numerics, Performance, Semantics, Target
 from agentmig.supervisor.setup import target_record
-from agentmig.verification.gates import goal, hardware, numerics, performance, runs, semantics
+from agentmig.verification.gates import GATES, goal, hardware, numerics, performance, runs, semantics
 from agentmig.verification.records import Counters
 from agentmig.verification.traces import World
-from agentmig.verification.verifier import GATES
 from tests.journal.builders import put
 from tests.verification.parallel import Program, train, with_changes
 

@@ -16,7 +16,8 @@ from agentmig.policy import load_policy
 from agentmig.spec import load_prices
 from agentmig.spec.workload import Workload
 from agentmig.supervisor.limits import Limits
-from agentmig.supervisor.setup import Bench, target_record
+from agentmig.supervisor.setup import Bench
+from agentmig.supervisor.targets import target_record
 from agentmig.verification.references import References
 from agentmig.verification.verifier import Verifier
 from tests.execution.projects import project

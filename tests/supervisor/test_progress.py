@@ -20,7 +20,7 @@ from agentmig.journal.events import (
     Turn,
 )
 from agentmig.supervisor.progress import Progress, progress
-from agentmig.verification.verifier import GATES
+from agentmig.verification.gates import GATES
 from tests.journal.builders import put
 
 

@@ -4,7 +4,7 @@ from collections.abc import Awaitable
 
 import pytest
 
-from agentmig.agent import ToolReply
+from agentmig.agent.tools import ToolReply
 from agentmig.journal import Outcome, fold
 from agentmig.journal.events import Turn
 from agentmig.policy import load_policy

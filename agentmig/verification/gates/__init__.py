@@ -4,3 +4,6 @@
 computation? `numerics` is it the same on the device, in production precision? `hardware` did the work happen there?
 `goal` is the result as good? `performance` is it worth it?
 """
+
+GATES = ("integrity", "semantics", "numerics", "runs", "hardware", "performance", "goal")
+"""The order in which the gates are worked at: cheapest first."""

@@ -1,0 +1,253 @@
+"""One Python file, parsed and never run: names resolved through its imports, and what a statement depends on."""
+
+import ast
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from agentmig.drafting.findings import Place
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A condition that a node lies under.
+
+    Attributes:
+        test: the condition.
+        holds: True where the node runs if the condition is true, False where it runs if it is not.
+    """
+
+    test: ast.expr
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Import:
+    """A module that is imported: `torch.nn`, or `.utils` with its dots for a relative import."""
+
+    module: str
+    names: tuple[str, ...]
+    line: int
+
+
+class Module:
+    """A Python file.
+
+    Args:
+        path: relative to the project, with `/`.
+        text: its source.
+
+    Attributes:
+        tree: its syntax tree; empty where `error` says why it can't be parsed.
+    """
+
+    def __init__(self, path: str, text: str):
+        self.path = path
+        self.text = text
+        self.tree, self.error = _parse(text)
+
+    def place(self, node: ast.AST) -> Place:
+        """Where a node stands."""
+        return Place(self.path, getattr(node, "lineno", 1))
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All nodes in the order of their lines."""
+        return sorted(ast.walk(self.tree), key=lambda node: (getattr(node, "lineno", 0), getattr(node, "col_offset", 0)))
+
+    @cached_property
+    def calls(self) -> list[ast.Call]:
+        """All calls in the order of their lines."""
+        return [node for node in self.nodes if isinstance(node, ast.Call)]
+
+    @cached_property
+    def imports(self) -> list[Import]:
+        """Everything that is imported, wherever in the file."""
+        result: list[Import] = []
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                result += [Import(alias.name, (), node.lineno) for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                module = "." * node.level + (node.module or "")
+                result.append(Import(module, tuple(alias.name for alias in node.names), node.lineno))
+        return result
+
+    @cached_property
+    def _aliases(self) -> dict[str, str]:
+        names: dict[str, str] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    head = alias.name.split(".")[0]
+                    names[alias.asname or head] = alias.name if alias.asname else head
+            elif isinstance(node, ast.ImportFrom):
+                module = "." * node.level + (node.module or "")
+                for alias in node.names:
+                    names[alias.asname or alias.name] = f"{module}.{alias.name}"
+        return names
+
+    def dotted(self, node: ast.AST) -> str:
+        """The full dotted name of a name or attribute, `torch.nn.functional.relu` for `F.relu`.
+
+        What hangs on an expression without a name begins with a dot: `.cuda` for `f().cuda`. Empty for anything else.
+        """
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if isinstance(node, ast.Name):
+            parts.append(self._aliases.get(node.id, node.id))
+        elif parts:
+            parts.append("")
+        return ".".join(reversed(parts))
+
+    def called(self, call: ast.Call) -> str:
+        """The dotted name of what is called."""
+        return self.dotted(call.func)
+
+    @cached_property
+    def _parents(self) -> dict[ast.AST, tuple[ast.AST, str]]:
+        return {
+            child: (parent, name)
+            for parent in self.nodes
+            for name, value in ast.iter_fields(parent)
+            for child in (value if isinstance(value, list) else [value])
+            if isinstance(child, ast.AST) and not isinstance(child, ast.expr_context | ast.operator)
+        }
+
+    def ancestors(self, node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+        """The nodes that hold a node, the nearest first, each with the field that leads to it."""
+        while pair := self._parents.get(node):
+            yield pair
+            node = pair[0]
+
+    def guards(self, node: ast.AST) -> list[Guard]:
+        """The conditions that a node lies under inside its function, the nearest first."""
+        result: list[Guard] = []
+        for parent, name in self.ancestors(node):
+            if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+                break
+            if isinstance(parent, ast.If | ast.IfExp) and name in ("body", "orelse"):
+                result.append(Guard(parent.test, name == "body"))
+        return result
+
+    def function(self, node: ast.AST) -> Function | None:
+        """The function that holds a node."""
+        for parent, _ in self.ancestors(node):
+            if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef):
+                return parent
+        return None
+
+    def class_of(self, node: ast.AST) -> ast.ClassDef | None:
+        """The class that holds a node."""
+        return next((parent for parent, _ in self.ancestors(node) if isinstance(parent, ast.ClassDef)), None)
+
+    def loops(self, node: ast.AST) -> list[ast.For | ast.AsyncFor | ast.While]:
+        """The loops around a node inside its function, the nearest first."""
+        result = []
+        for parent, name in self.ancestors(node):
+            if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+                break
+            if isinstance(parent, ast.For | ast.AsyncFor | ast.While) and name == "body":
+                result.append(parent)
+        return result
+
+    @cached_property
+    def functions(self) -> dict[str, Function]:
+        """Functions and methods by name; the last of a name counts."""
+        return {node.name: node for node in self.nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+    @cached_property
+    def classes(self) -> dict[str, ast.ClassDef]:
+        """Classes by name."""
+        return {node.name: node for node in self.nodes if isinstance(node, ast.ClassDef)}
+
+    @cached_property
+    def has_main(self) -> bool:
+        """Whether it says `if __name__ == "__main__"`."""
+        return any(
+            isinstance(node, ast.If)
+            and any(isinstance(part, ast.Name) and part.id == "__name__" for part in ast.walk(node.test))
+            for node in self.tree.body
+        )
+
+    @cached_property
+    def acts_on_import(self) -> bool:
+        """Whether importing it runs a program: loops or calls of its own functions at the top level."""
+        for node in self.tree.body:
+            if isinstance(node, ast.For | ast.While):
+                return True
+            value = node.value if isinstance(node, ast.Expr | ast.Assign) else None
+            if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in self.functions:
+                return True
+            if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "parse_args":
+                return True
+        return False
+
+    @cached_property
+    def assignments(self) -> dict[str, list[tuple[ast.AST, ast.expr]]]:
+        """Values given to each plain name (`x`) or attribute of an object (`self.x`), in order, with the statement."""
+        result: dict[str, list[tuple[ast.AST, ast.expr]]] = {}
+        for node in self.nodes:
+            targets: list[ast.expr] = []
+            if isinstance(node, ast.Assign):
+                targets = node.targets
+            elif isinstance(node, ast.AnnAssign | ast.NamedExpr):
+                targets = [node.target]
+            value = getattr(node, "value", None)
+            for target in targets:
+                if value is not None and isinstance(target, ast.Name | ast.Attribute):
+                    result.setdefault(written(target), []).append((node, value))
+        return result
+
+
+def written(node: ast.expr) -> str:
+    """A name or attribute chain as it is written, `self.x`; empty for anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join(reversed([*parts, node.id])) if isinstance(node, ast.Name) else ""
+
+
+def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
+    """An argument of a call by position or keyword; None where it isn't given plainly."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    if position >= 0 and len(call.args) > position:
+        value = call.args[position]
+        if not any(isinstance(given, ast.Starred) for given in call.args[: position + 1]):
+            return value
+    return None
+
+
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    """A keyword argument of a call."""
+    return argument(call, -1, name)
+
+
+def constant(node: ast.AST | None) -> object:
+    """The value of a literal (also a negative number, or a list or tuple of literals); None for anything else."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = constant(node.operand)
+        return -value if isinstance(value, int | float) else None
+    if isinstance(node, ast.List | ast.Tuple):
+        return [constant(item) for item in node.elts]
+    return None
+
+
+def _parse(text: str) -> tuple[ast.Module, str | None]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes in strangers' strings
+            return ast.parse(text), None
+    except SyntaxError as error:
+        return ast.Module([], []), f"line {error.lineno or '?'}: {error.msg}"
+    except (ValueError, RecursionError, MemoryError) as error:
+        return ast.Module([], []), str(error) or type(error).__name__
