@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup isolation demo test lint clean
+.PHONY: help setup isolation browser demo test lint format docs wheel clean
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' $(MAKEFILE_LIST)
 
@@ -18,10 +18,13 @@ setup: $(READY) isolation  ## make .venv, and install bubblewrap and socat where
 isolation:
 	@./scripts/install-isolation || true
 
+browser:
+	@./scripts/install-browser || true
+
 demo: setup  ## a whole supervised migration with the real Claude Code CLI; the model's words are played
 	@./scripts/demo $(BIN)
 
-test: setup  ## all tests; the first time two environments with PyTorch are built (about 14 GB in ~/.cache/agentmig)
+test: setup browser  ## all tests; the first time two environments with PyTorch are built (about 14 GB in ~/.cache/agentmig)
 	$(BIN)/pytest
 
 lint: $(READY)  ## style, types, import contract
@@ -30,5 +33,16 @@ lint: $(READY)  ## style, types, import contract
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-clean:  ## remove .venv and the runs of this folder; the cache outside stays
-	rm -rf $(VENV) .agentmig
+format: $(READY)  ## put the code into the house's form
+	$(BIN)/ruff check --fix --quiet .
+	$(BIN)/ruff format .
+
+docs: $(READY)  ## write the generated pages anew, and build the site in site/
+	$(BIN)/python docs/generate.py
+	$(BIN)/mkdocs build --strict
+
+wheel: $(READY)  ## build the wheel in dist/
+	$(BIN)/python -m hatchling build --target wheel
+
+clean:  ## remove .venv, what was built, and the runs of this folder; the cache outside stays
+	rm -rf $(VENV) .agentmig dist site

@@ -5,6 +5,7 @@ them is replaced by what `PARTS[NAME]` makes of the models and of the command li
 """
 
 import ast
+import builtins
 import inspect
 import json
 import re
@@ -12,10 +13,10 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 import typer
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 from pydantic_core import PydanticUndefined
 
 from agentmig.cli.common import EXIT_CODES
@@ -74,13 +75,13 @@ def tables(model: type[BaseModel], key: str = "") -> Iterator[tuple[str, type[Ba
         inner = next((m for m in _models(field.annotation)), None)
         if inner is None or field.exclude:
             continue
-        shape = _resolved(model, name)
-        if shape.get("type") == "array":
-            yield from tables(inner, f"[[{here}]]")
-        elif shape.get("type") == "object":
-            yield from tables(inner, f"[{here}.NAME]")
-        else:
-            yield from tables(inner, f"[{here}]")
+        match get_origin(field.annotation):
+            case builtins.list:
+                yield from tables(inner, f"[[{here}]]")
+            case builtins.dict:
+                yield from tables(inner, f"[{here}.NAME]")
+            case _:
+                yield from tables(inner, f"[{here}]")
 
 
 def entries(model: type[BaseModel]) -> list[Entry]:
@@ -278,7 +279,7 @@ def settings() -> str:
 
 def events() -> str:
     """Every event of a journal."""
-    kinds = [kind for kind in get_args(get_args(Event)[0])]
+    kinds = list(get_args(get_args(Event)[0]))
     common = set(kinds[0].__mro__[1].model_fields)
     parts = [_summary(kinds[0].__mro__[1]), _fields(kinds[0].__mro__[1], set())]
     for kind in kinds:
@@ -323,36 +324,37 @@ def exit_codes() -> str:
 
 def cli() -> str:
     """Every command, argument and option."""
-    return "\n\n".join(_commands(typer.main.get_command(app), "agentmig", 2))
+    return "\n\n".join(part for path, command in commands() for part in _command(path, command))
 
 
-def _commands(command: Any, path: str, depth: int) -> Iterator[str]:
-    inner = getattr(command, "commands", None)
-    yield f"{'#' * depth} `{path}`"
+def commands(
+    group: Any = None, path: tuple[str, ...] = ("agentmig",)
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command of the command line with its path, a group before what it holds."""
+    group = group or typer.main.get_command(app)
+    yield path, group
+    if hasattr(group, "list_commands"):
+        context = typer.Context(group)
+        for name in group.list_commands(context):
+            yield from commands(group.get_command(context, name), (*path, name))
+
+
+def _command(path: tuple[str, ...], command: Any) -> Iterator[str]:
+    yield f"{'#' * (len(path) + 1)} `{' '.join(path)}`"
     yield _help(command.help or "")
     arguments = [p for p in command.params if p.param_type_name == "argument"]
-    options = [p for p in command.params if p.param_type_name == "option"]
-    usage = [_argument(p) for p in arguments] + (["COMMAND …"] if inner else [])
-    yield f"```text\n{' '.join([path, *(['[OPTIONS]'] if options else []), *usage])}\n```"
+    options = [p for p in command.params if p.param_type_name == "option" and not p.hidden]
+    usage = [_argument(p) for p in arguments] + (["COMMAND …"] if hasattr(command, "list_commands") else [])
+    yield f"```text\n{' '.join([*path, *(['[OPTIONS]'] if options else []), *usage])}\n```"
     rows = [
         [f"`{_argument(p)}`", "argument", _default(p), _help(getattr(p, "help", None) or "")]
         for p in arguments
     ]
-    rows += [
-        [
-            ", ".join(f"`{name}`" for name in [*p.opts, *p.secondary_opts]),
-            _option_type(p),
-            _default(p),
-            _help(p.help or ""),
-        ]
-        for p in options
-        if not p.hidden
-    ]
+    for p in options:
+        names = ", ".join(f"`{name}`" for name in [*p.opts, *p.secondary_opts])
+        rows.append([names, _option_type(p), _default(p), _help(p.help or "")])
     if rows:
         yield _table(["", "type", "default", "meaning"], rows)
-    for name, each in (inner or {}).items():
-        if not each.hidden:
-            yield from _commands(each, f"{path} {name}", depth + 1)
 
 
 def _argument(parameter: Any) -> str:
@@ -363,9 +365,15 @@ def _argument(parameter: Any) -> str:
 def _option_type(parameter: Any) -> str:
     if parameter.is_flag:
         return "flag"
-    choices = getattr(parameter.type, "choices", None)
-    words = ", ".join(f"`{choice}`" for choice in choices) if choices else str(parameter.type.name)
-    return f"{words}, repeatable" if parameter.multiple else words
+    annotation = parameter.type_descriptor.annotation
+    kind = get_args(annotation)[0] if get_origin(annotation) is list else annotation
+    words = type_words(TypeAdapter(kind).json_schema())
+    limits = [
+        f"{word} {bound:g}"
+        for word, bound in (("at least", parameter.min), ("at most", parameter.max))
+        if bound is not None
+    ]
+    return ", ".join([words, *limits, *(["repeatable"] if parameter.multiple else [])])
 
 
 def _default(parameter: Any) -> str:
@@ -376,7 +384,10 @@ def _default(parameter: Any) -> str:
 
 
 def _help(text: str) -> str:
-    return " ".join(inspect.cleandoc(text).replace("\b", "").split())
+    """A help text as running text; what a terminal shows as it stands is shown so here too."""
+    first, *rest = inspect.cleandoc(text).split("\b")
+    shown = [f"```text\n{inspect.cleandoc(part).strip()}\n```" for part in rest]
+    return "\n\n".join([" ".join(first.split()), *shown])
 
 
 PARTS: dict[str, Callable[[], str]] = {

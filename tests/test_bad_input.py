@@ -38,7 +38,7 @@ def _run(folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
 
 def test_five_mistakes_in_a_workload_file_are_five_lines(tmp_path: Path) -> None:
     changes = {"margin": "-1", "direction": '"up"', "pattern": "'('", "seeds": "1", "accelerator": "7"}
-    folder = tiny(tmp_path / "project", NO_TORCH, **changes)
+    folder = tiny(tmp_path / "project", NO_TORCH, changes=changes)
     done = _run(folder)
     _refused(done, "has 5 mistakes", "goal.margin", "goal.direction", "goal.pattern", "reference.seeds")
     assert "targets.cpu.accelerator" in done.stderr
@@ -76,7 +76,7 @@ def test_a_dirty_project_is_said_before_anything_is_spent(tmp_path: Path) -> Non
     ],
 )
 def test_a_train_command_that_is_not_there(tmp_path: Path, command: str, said: str) -> None:
-    folder = tiny(tmp_path / "project", NO_TORCH, command=f'"{command}"')
+    folder = tiny(tmp_path / "project", NO_TORCH, changes={"command": f'"{command}"'})
     train = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--seed')\np.add_argument('--out')\np.parse_args()\n"
     (folder / "train.py").write_text(train)
     git(folder, "commit", "--quiet", "--all", "-m", "other")
@@ -85,7 +85,7 @@ def test_a_train_command_that_is_not_there(tmp_path: Path, command: str, said: s
 
 def test_a_train_command_that_never_ends_leaves_nothing_running(tmp_path: Path) -> None:
     forks = "import os, signal\nos.fork()\nos.setsid() if os.getpid() != os.getsid(0) else None\nos.fork()\nsignal.pause()\n"
-    folder = tiny(tmp_path / "project", NO_TORCH, {"train.py": forks}, timeout_s="2")
+    folder = tiny(tmp_path / "project", NO_TORCH, {"train.py": forks}, {"timeout_s": "2"})
     _refused(_run(folder), "did not end in time")
     left = [p for p in Path("/proc").glob("[0-9]*/cwd") if _points_into(p, tmp_path)]
     assert left == []
@@ -118,7 +118,16 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     here = tmp_path / "here"
     here.mkdir()
     # Whoever runs this may be root, whom no permission stops; a read-only mount does.
-    command = [sys.executable, "-m", "agentmig", "verify", str(folder), "--candidate", "HEAD"]
+    command = [
+        sys.executable,
+        "-m",
+        "agentmig",
+        "verify",
+        str(folder),
+        "--candidate",
+        "HEAD",
+        "--no-isolation",
+    ]
     locked = Isolation("bubblewrap").wrap(
         command, cwd=here, env=environment(), writable=[], readable=[tmp_path, *_interpreter()]
     )
@@ -220,7 +229,7 @@ def test_a_claude_code_that_is_missing_stops_the_run_and_says_how_to_get_it(
     from agentmig.agent.service import AgentError
 
     (tmp_path / "sdk").mkdir()
-    monkeypatch.setattr(launch.claude_agent_sdk, "__file__", str(tmp_path / "sdk" / "__init__.py"))
+    monkeypatch.setattr("claude_agent_sdk.__file__", str(tmp_path / "sdk" / "__init__.py"))
     with pytest.raises(AgentError, match="reinstall it"):
         launch.bundled_cli()
 
@@ -282,7 +291,16 @@ def test_a_path_with_spaces_and_other_letters_is_a_path_like_any_other(known: Pa
 @pytest.mark.torch
 @pytest.mark.parametrize(
     "moment",
-    ["plan", "looking it up", "reference", "session started", "turn", "claim-1", "integrity", "attempt-1 by"],
+    [
+        "plan for",
+        "looking it up",
+        "reference (CPU",
+        "session started",
+        "tools: Bash",
+        "claim-1 at",
+        "pass cpu/integrity",
+        "attempt-1 by",
+    ],
 )
 def test_ctrl_c_at_any_moment_keeps_what_was_recorded_and_the_run_can_go_on(known: Path, moment: str) -> None:
     home = known.parent
@@ -310,7 +328,7 @@ def test_ctrl_c_at_any_moment_keeps_what_was_recorded_and_the_run_can_go_on(know
     assert process.wait() == 130, "".join(lines) + rest
     assert "Traceback" not in rest
     assert [p for p in Path("/proc").glob("[0-9]*/cwd") if _points_into(p, runs)] == []
-    if moment == "plan":
+    if moment == "plan for":
         return  # nothing had begun
     (run,) = [folder for folder in runs.iterdir() if folder.is_dir()]
     before = read_journal(run)
@@ -318,6 +336,7 @@ def test_ctrl_c_at_any_moment_keeps_what_was_recorded_and_the_run_can_go_on(know
     assert stopped and (stopped.verdict, stopped.reason) == ("stopped", "interrupted by a person")
     if moment in ("looking it up", "attempt-1 by"):
         done = agentmig(home, "resume", run, "--quiet", "--json", env=env)
+        assert done.stdout, done.stderr
         document = json.loads(done.stdout)
         assert (done.returncode, document["verdict"]) == (0, "accepted"), document["reason"]
         assert read_journal(run)[: len(before)] == before

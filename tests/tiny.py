@@ -81,20 +81,27 @@ agent_usd = 5.0
 """
 
 
-def tiny(folder: Path, python: Path, files: Mapping[str, str] = {}, **changes: str) -> Path:
+def tiny(
+    folder: Path,
+    python: Path,
+    files: Mapping[str, str] | None = None,
+    changes: Mapping[str, str] | None = None,
+) -> Path:
     """Make the project, with a first commit.
 
     Args:
         folder: where; must not exist.
         python: an interpreter with torch (or any, for a test that never comes so far).
         files: more files, or others instead.
-        changes: text of the workload file that is replaced (underscores stand for spaces in the keys).
+        changes: new values, as TOML, of keys in the workload file; the first key of that name is meant.
     """
     text = WORKLOAD.format(python=python)
-    for old, new in changes.items():
+    for old, new in (changes or {}).items():
         line = next(line for line in text.splitlines() if line.startswith(f"{old} = "))
         text = text.replace(line, f"{old} = {new}", 1)
-    return project(folder, {"train.py": TRAIN, "evaluate.py": EVALUATE, "workload.toml": text, **files})
+    return project(
+        folder, {"train.py": TRAIN, "evaluate.py": EVALUATE, "workload.toml": text, **(files or {})}
+    )
 
 
 def environment(**more: str) -> dict[str, str]:

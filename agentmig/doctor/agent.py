@@ -11,9 +11,8 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from agentmig.agent import service_from
-from agentmig.agent.service import AgentError
 from agentmig.agent.launch import bundled_cli
+from agentmig.agent.service import AgentError, service_from
 from agentmig.doctor.checks import Check
 from agentmig.doctor.child import run, shortened
 from agentmig.doctor.results import Finding, broken, missing, ok, warn
@@ -61,7 +60,9 @@ async def examine_cli(cli: Path) -> Finding:
         try:
             done = await run([str(cli), "--version"], timeout_s=_CLI_TIMEOUT_S, env=env)
         except OSError as error:
-            return broken(f"{cli} can't be started: {error.strerror} (damaged, or for another machine)", again)
+            return broken(
+                f"{cli} can't be started: {error.strerror} (damaged, or for another machine)", again
+            )
     found = re.match(r"\d+\.\d+\.\d+", done.output.strip())
     if not done.ok or not found:
         return broken(f"{cli} --version: {done.how}", again)

@@ -7,21 +7,19 @@ from dataclasses import dataclass
 from agentmig.doctor.results import Finding, Group, Result, broken
 from agentmig.errors import AgentmigError
 
+Look = Callable[[], Awaitable[Finding | Sequence[Result]]]
+"""Returns what it saw: one finding, which gets the check's name, or results with names of their own."""
 Running = Callable[[list[str]], None]
 """Gets the names of the checks that run now, whenever they change."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """Something to look at.
-
-    Attributes:
-        run: returns what it saw: one finding, which gets the check's name, or results with names of their own.
-    """
+    """Something to look at."""
 
     name: str
     group: Group
-    run: Callable[[], Awaitable[Finding | Sequence[Result]]]
+    look: Look
 
 
 async def perform(checks: Sequence[Check], on_running: Running = lambda names: None) -> list[Result]:
@@ -42,10 +40,10 @@ async def perform(checks: Sequence[Check], on_running: Running = lambda names: N
 
 async def _guarded(check: Check) -> Sequence[Result]:
     try:
-        found = await check.run()
+        found = await check.look()
     except AgentmigError as error:
         found = broken(str(error), f"{check.name}: correct what the message says")
-    except Exception as error:  # noqa: BLE001  a doctor that falls ill helps nobody: this is the one place for it
+    except Exception as error:  # a doctor that falls ill helps nobody; nowhere else
         found = broken(
             f"unexpected {type(error).__name__}: {error}",
             f"{check.name}: see to what the message names; if agentmig is at fault, report it with "

@@ -40,7 +40,7 @@ class Ended:
         """The end in words, with the last line of the output."""
         if self.exit_code is None:
             end = f"no answer within {self.wall_s:.0f} s"
-        elif self.exit_code < 0 or self.exit_code > 128:
+        elif self.exit_code < 0 or 128 < self.exit_code < 160:  # a shell adds 128
             end = f"killed by signal {-self.exit_code if self.exit_code < 0 else self.exit_code - 128}"
         else:
             end = f"exit code {self.exit_code}"

@@ -107,7 +107,9 @@ def judge_wall(done: Ended) -> dict[str, Finding]:
 
 def _not_here(lacking: list[str]) -> Finding:
     if sys.platform != "linux":
-        return missing(f"bubblewrap exists for Linux alone; {_WITHOUT}", "use a Linux machine, or --no-isolation")
+        return missing(
+            f"bubblewrap exists for Linux alone; {_WITHOUT}", "use a Linux machine, or --no-isolation"
+        )
     are = "is" if len(lacking) == 1 else "are"
     return missing(f"{' and '.join(lacking)} {are} not installed; {_WITHOUT}", install(lacking))
 
@@ -126,4 +128,4 @@ def _permission() -> str:
 def _allowed(finding: Finding) -> Finding:
     if finding.state not in ("missing", "broken"):
         return finding
-    return warn(f"{finding.seen}; the setting isolation = \"optional\" agrees to go on without", finding.fix)
+    return warn(f'{finding.seen}; the setting isolation = "optional" agrees to go on without', finding.fix)

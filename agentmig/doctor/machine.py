@@ -1,5 +1,6 @@
 """What this machine has for a run: Python, git, cores, memory, disk, folders to write to, settings in force."""
 
+import contextlib
 import importlib.util
 import os
 import re
@@ -51,7 +52,8 @@ def checks(settings: Settings | None, unbuilt: int, chips: int) -> list[Check]:
         limit = _CGROUP.read_text().strip() if _CGROUP.exists() else ""
         total = psutil.virtual_memory().total
         memory = min(total, int(limit)) if limit.isdigit() else total
-        return judge_strength(len(os.sched_getaffinity(0)), memory / 2**30, chips)
+        cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+        return judge_strength(cores, memory / 2**30, chips)
 
     named = {"Python": python, "git": git, "cores and memory": strength}
     found = [Check(name, "machine", look) for name, look in named.items()]
@@ -143,8 +145,12 @@ def judge_folder(folder: Path, setting: str) -> Finding:
 
 
 def existing(path: Path) -> Path:
-    """The path, or the nearest folder above it that is there."""
-    return next(place for place in (path, *path.parents) if place.exists())
+    """The path, or the nearest folder above it that is there and can be seen."""
+    for place in (path, *path.parents):
+        with contextlib.suppress(PermissionError):
+            if place.exists():
+                return place
+    return Path(path.anchor)
 
 
 def judge_settings(names: Iterable[str], files: Iterable[Path]) -> Finding:

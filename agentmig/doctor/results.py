@@ -26,9 +26,13 @@ class Finding(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    state: State = Field(description="a run needs what is missing or broken; it can begin in spite of a warning")
+    state: State = Field(
+        description="a run needs what is missing or broken; it can begin in spite of a warning"
+    )
     seen: str
-    fix: str = Field("", description="the command or step that gets what lacks; empty where there is none")
+    fix: str = Field(
+        default="", description="the command or step that gets what lacks; empty where there is none"
+    )
 
     def named(self, name: str, group: Group) -> "Result":
         """The finding with its place in the report."""

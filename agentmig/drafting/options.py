@@ -14,7 +14,6 @@ from agentmig.drafting.graph import Project, Reach
 from agentmig.drafting.module import Function, Module, argument, constant, keyword
 
 Style = Literal["flag", "positional", "assignment", "override"]
-_REQUIRED = object()
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ def options_of(project: Project, reach: Reach) -> list[Option]:
     found += _dataclasses(reach, near)
     found += _hydra(project, near)
     if not found:
-        found += _assignments(reach)
+        found += _assignments(project, reach)
     return list({option.flag: option for option in reversed(found)}.values())[::-1]
 
 
@@ -276,25 +275,22 @@ def _hydra(project: Project, near: Iterable[Module]) -> Iterator[Option]:
                 yield Option(value.key, value.key, "override", value.place, default=value.value)
 
 
-def _assignments(reach: Reach) -> Iterator[Option]:
+def _assignments(project: Project, reach: Reach) -> Iterator[Option]:
     """Constants that code overrides from words like `--name=value` on the command line."""
-    reader = next((module for module in reach.modules if _splits_words(module.text)), None)
-    if reader is None:
-        reader = _executed_reader(reach)
-        if not reader:
-            return
-    for module in reach.modules[:1]:
-        for name, values in module.assignments.items():
-            node, value = values[0]
-            at_top = node in module.tree.body
-            plain = constant(value)
-            if not isinstance(plain, int | float | str) and plain is not False:
-                continue
-            if at_top and name.isidentifier() and not name.startswith("_"):
-                yield Option(f"--{name}", name, "assignment", module.place(node), default=plain)
-            elif "." in name and not at_top and not name.startswith("self."):
-                key = name.split(".", 1)[1]
-                yield Option(f"--{key}", key, "assignment", module.place(node), default=plain)
+    if not any(_splits_words(module.text) for module in [*reach.modules, *_executed(project, reach.main)]):
+        return
+    module = reach.main
+    for name, values in module.assignments.items():
+        node, value = values[0]
+        at_top = node in module.tree.body
+        plain = constant(value)
+        if not isinstance(plain, int | float | str):
+            continue
+        if at_top and name.isidentifier() and not name.startswith("_"):
+            yield Option(f"--{name}", name, "assignment", module.place(node), default=plain)
+        elif "." in name and not at_top and not name.startswith("self."):
+            key = name.split(".", 1)[1]
+            yield Option(f"--{key}", key, "assignment", module.place(node), default=plain)
 
 
 _SPLITS = re.compile(r"""\.(?:split|partition)\(\s*['"]=['"]""")
@@ -304,10 +300,12 @@ def _splits_words(text: str) -> bool:
     return bool(_SPLITS.search(text)) and "'--'" in text.replace('"', "'")
 
 
-def _executed_reader(reach: Reach) -> bool:
-    """Whether the program executes a file of the project that reads `--name=value`; said by `exec(open(...))`."""
-    for call in reach.main.calls:
-        if reach.main.called(call) == "exec":
-            names = [value for node in ast.walk(call) if isinstance(value := constant(node), str)]
-            return any(name.endswith(".py") for name in names)
-    return False
+def _executed(project: Project, module: Module) -> Iterator[Module]:
+    """Files of the project that a program runs by `exec(open("file.py").read())`."""
+    for call in module.calls:
+        if module.called(call) == "exec":
+            for node in ast.walk(call):
+                name = constant(node)
+                path = normpath(join(dirname(module.path), name)) if isinstance(name, str) else ""
+                if path in project.tree.python:
+                    yield project.module(path)

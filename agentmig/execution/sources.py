@@ -1,7 +1,8 @@
 """The repositories on this machine that a project's commits are read from: its own, and those of its submodules."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -18,11 +19,13 @@ class Source:
         git_dir: its git directory; a linked worktree has one of its own.
         top: the checked-out folder; None if there is none.
         folder: the project's folder inside the repository; `""` for all of it.
+        outer: the repository that this one is a submodule of.
     """
 
     git_dir: Path
     top: Path | None
     folder: str = ""
+    outer: "Source | None" = None
 
     @property
     def name(self) -> str:
@@ -61,13 +64,18 @@ class Source:
             commit: its id.
             steps: git's commands for it, without `git`; they work on what is checked out.
         """
+        if self.top is None and self.outer:
+            return self.outer._remedy("submodule update --init --recursive")
+        first = [] if self._commit("HEAD") == commit else [f"checkout {commit[:12]}"]
+        return self._remedy(*first, *steps)
+
+    def _remedy(self, *steps: str) -> str:
         if self.top is None:
             return (
                 "clone it with a working tree (`git clone --recurse-submodules`, with Git LFS installed where the "
                 "project uses it) and name that folder as project.path"
             )
-        first = [] if self._commit("HEAD") == commit else [f"checkout {commit[:12]}"]
-        commands = [f"`git -C {shlex.quote(self.name)} {step}`" for step in (*first, *steps)]
+        commands = [f"`git -C {shlex.quote(self.name)} {step}`" for step in steps]
         return f"run {', then '.join(commands)}"
 
 
@@ -154,13 +162,13 @@ def resolve(source: Source, revision: str) -> str:
         ) from error
 
 
-def submodule_sources(source: Source, commit: str, links: Sequence[tuple[str, str]]) -> dict[str, Source]:
+def submodule_sources(source: Source, commit: str, links: Mapping[str, str]) -> dict[str, Source]:
     """The repositories on this machine that hold the commits of submodules, by path.
 
     Args:
         source: the repository that the submodules are part of.
         commit: its commit.
-        links: path (from the top of the repository) and commit of each.
+        links: the commit of each, by its path from the top of the repository.
 
     Raises:
         RepositoryError: one is not on this machine.
@@ -168,7 +176,7 @@ def submodule_sources(source: Source, commit: str, links: Sequence[tuple[str, st
     names = _submodule_names(source, commit) if links else {}
     found: dict[str, Source] = {}
     missing: list[tuple[str, str]] = []
-    for path, wanted in links:
+    for path, wanted in links.items():
         places = _submodule_places(source, path, names.get(path))
         match = next((place for place in places if place.holds(wanted)), None)
         if match:
@@ -182,13 +190,16 @@ def submodule_sources(source: Source, commit: str, links: Sequence[tuple[str, st
 
 def _submodule_places(source: Source, path: str, name: str | None) -> list[Source]:
     """Where a submodule's commits may be: in its folder, and in the git directory around it."""
-    top = source.top / path if source.top else None
+    outer = source if source.top else source.outer
     places = []
-    if top and (top / ".git").exists():
-        places.append(Source(git_dir_of(top), top))
-    for around in dict.fromkeys((source.git_dir, source.shared)) if name else ():
-        if (place := around / "modules" / str(name)).is_dir():
-            places.append(Source(place, None))
+    if source.top and (source.top / path / ".git").exists():
+        with suppress(RepositoryError):  # one that was moved; it may still be in the git directory around it
+            places.append(Source(git_dir_of(source.top / path), source.top / path, outer=outer))
+    if name:
+        for around in dict.fromkeys((source.git_dir, source.shared)):
+            place = around / "modules" / name
+            if (place / "HEAD").is_file():
+                places.append(Source(place, None, outer=outer))
     return places
 
 
@@ -212,9 +223,7 @@ def _stays_inside(name: str) -> bool:
     return not PurePosixPath(name).is_absolute() and ".." not in PurePosixPath(name).parts
 
 
-def _missing(
-    source: Source, commit: str, missing: Sequence[tuple[str, str]], names: dict[str, str]
-) -> str:
+def _missing(source: Source, commit: str, missing: Sequence[tuple[str, str]], names: dict[str, str]) -> str:
     listed = ", ".join(f"{shown(path)} at {wanted[:12]}" for path, wanted in missing[:_SHOWN])
     more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
     one = len(missing) == 1

@@ -127,9 +127,9 @@ class Journal:
         line = event.model_dump_json().encode() + b"\n"
         end = self._handle.seek(0, os.SEEK_END)
         try:
-            written = self._handle.write(line)
-            if written != len(line):
-                raise OSError(None, "the disk took only a part of the event")
+            left = memoryview(line)
+            while left:  # a full disk takes a part first, and says why at the next try
+                left = left[self._handle.write(left) :]
             os.fsync(self._handle.fileno())
         except OSError as error:
             self._handle.truncate(end)

@@ -4,10 +4,10 @@
 is a function in `plots` from that data to an SVG. `junit` shows a verification to a CI system.
 """
 
+from agentmig.report.document import build, report
+from agentmig.report.html import to_html
+from agentmig.report.junit import junit
+from agentmig.report.markdown import to_markdown
+from agentmig.report.model import ReportView
 
-
-
-
-
-
-
+__all__ = ["ReportView", "build", "junit", "report", "to_html", "to_markdown"]

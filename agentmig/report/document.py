@@ -14,8 +14,8 @@ from agentmig.report.speed import speeds
 from agentmig.report.spending import spending
 from agentmig.report.text import moment, number, one_line, plural, seconds
 from agentmig.report.timeline import timeline
-from agentmig.verification.outcomes import overall
 from agentmig.verification.gates import GATES
+from agentmig.verification.outcomes import overall
 
 QUESTIONS = {
     "integrity": "Is it still the same experiment?",
@@ -72,9 +72,15 @@ def standing(run: RunView) -> str:
     emulated = [target.name for target in run.targets if target.emulated]
     parts = []
     if emulated:
-        parts.append("on EMULATED targets" if len(emulated) == len(run.targets) else f"EMULATED: {', '.join(emulated)}")
+        parts.append(
+            "on EMULATED targets" if len(emulated) == len(run.targets) else f"EMULATED: {', '.join(emulated)}"
+        )
     if played(run):
-        parts.append("with AUTHORED words of the model" if "authored" in run.words else "with PLAYED words of the model")
+        parts.append(
+            "with AUTHORED words of the model"
+            if "authored" in run.words
+            else "with PLAYED words of the model"
+        )
     if run.isolation == "none":
         parts.append("WITHOUT isolation")
     return ", ".join(parts)
@@ -105,12 +111,16 @@ def cautions(run: RunView) -> list[str]:
     emulated = [target for target in run.targets if target.emulated]
     if emulated:
         names = ", ".join(target.name for target in emulated)
-        found.append(f"EMULATED: nothing of {names} ran on the real accelerator; processes on a CPU stood in for its chips.")
+        found.append(
+            f"EMULATED: nothing of {names} ran on the real accelerator; processes on a CPU stood in for its chips."
+        )
     if played(run):
         who = "AUTHORED WORDS" if "authored" in run.words else "PLAYED WORDS"
         found.append(f"{who}: what the model says here was {one_line(run.words)}.")
     if run.isolation == "none":
-        found.append("NO ISOLATION: whatever the agent started had the rights, files and network of the person who ran it.")
+        found.append(
+            "NO ISOLATION: whatever the agent started had the rights, files and network of the person who ran it."
+        )
     if run.verdict == "running":
         found.append("NOT FINISHED: the run is going on, or ended without writing its end down.")
     return found
@@ -142,7 +152,12 @@ def _claim(claim: Claim, targets: Sequence[TargetRecord]) -> ClaimReport:
         advice=_advice(cause),
         summary=verified.summary if verified else "",
         targets=[
-            _target(name, records.get(name), [gate for gate in claim.gates if gate.target == name], verified is not None)
+            _target(
+                name,
+                records.get(name),
+                [gate for gate in claim.gates if gate.target == name],
+                verified is not None,
+            )
             for name in names
         ],
     )
@@ -207,7 +222,11 @@ def _facts(events: Sequence[Event], state: State, run: RunView) -> list[tuple[st
         *([("candidate", started.candidate)] if started.candidate else []),
         ("started", moment(run.started)),
         ("newest event", moment(state.last_time or run.started)),
-        ("wall time", seconds(run.wall_s) + (f", {seconds(state.idle_s)} without a supervisor left out" if state.idle_s else "")),
+        (
+            "wall time",
+            seconds(run.wall_s)
+            + (f", {seconds(state.idle_s)} without a supervisor left out" if state.idle_s else ""),
+        ),
         ("words of the model", run.words),
         ("model", run.model),
         ("isolation", run.isolation),
@@ -216,11 +235,19 @@ def _facts(events: Sequence[Event], state: State, run: RunView) -> list[tuple[st
     if measured := state.reference:
         values = ", ".join(number(value, 5) for value in measured.values) or "none"
         how = "from the cache" if measured.cached else f"measured in {seconds(measured.wall_s)}"
-        facts.append(("reference", f"{measured.hardware}, {plural(measured.chips, 'process')}; {how}; key {measured.key}"))
+        facts.append(
+            (
+                "reference",
+                f"{measured.hardware}, {plural(measured.chips, 'process')}; {how}; key {measured.key}",
+            )
+        )
         facts.append(("reference values", f"{measured.metric}: {values}"))
     facts += [(f"target {target.name}", f"{target.description}; {_price(target)}") for target in run.targets]
     ready = [event for event in events if isinstance(event, EnvironmentReady)]
-    facts += [(f"environment {e.name}", f"{e.key}, {'cached' if e.cached else f'built in {seconds(e.wall_s)}'}") for e in ready]
+    facts += [
+        (f"environment {e.name}", f"{e.key}, {'cached' if e.cached else f'built in {seconds(e.wall_s)}'}")
+        for e in ready
+    ]
     sessions = dict.fromkeys(session.cli_version for session in state.sessions)
     facts += [("Claude Code", ", ".join(sessions))] if sessions else []
     facts += [(f"version of {name}", version) for name, version in started.versions.items()]

@@ -76,16 +76,22 @@ def semantics(result: GateResult | None) -> SemanticsView | None:
     if not rows:
         return None
     quantities = {name: [_pair(row.get(name)) for row in rows] for name in QUANTITIES}
-    seen = {name: pairs for name, pairs in quantities.items() if any(p.reference or p.candidate for p in pairs)}
+    seen = {
+        name: pairs for name, pairs in quantities.items() if any(p.reference or p.candidate for p in pairs)
+    }
     tolerance = evidence.get("tolerance")
     found = evidence.get("findings")
     return SemanticsView(
-        steps=[index if (step := as_whole(row.get("step"))) is None else step for index, row in enumerate(rows)],
+        steps=[
+            index if (step := as_whole(row.get("step"))) is None else step for index, row in enumerate(rows)
+        ],
         quantities=seen,
         differences={name: [difference(pair) for pair in pairs] for name, pairs in seen.items()},
         tolerance=as_number(as_mapping(tolerance).get("loss")),
         first_divergence=_divergence(evidence.get("first_divergence")),
-        findings=[_finding(item) for item in found if isinstance(item, dict)] if isinstance(found, list) else [],
+        findings=[_finding(item) for item in found if isinstance(item, dict)]
+        if isinstance(found, list)
+        else [],
     )
 
 
@@ -116,11 +122,15 @@ def _divergence(value: Any) -> Divergence | None:
     old, new, error = (as_number(value.get(name)) for name in ("reference", "candidate", "error"))
     tensor = value.get("tensor") if isinstance(value.get("tensor"), str) else None
     what = f"{quantity} of tensor {tensor}" if tensor else quantity
-    place = f"{what} at step {step if step is not None else '?'}" + (f" on rank {rank}" if rank is not None else "")
+    place = f"{what} at step {step if step is not None else '?'}" + (
+        f" on rank {rank}" if rank is not None else ""
+    )
     if old is None or new is None:
         words = f"{place}: error {number(error, 3)}"
     else:
-        words = f"{place}: {number(new, 6)} instead of {number(old, 6)} (relative difference {number(error, 3)})"
+        words = (
+            f"{place}: {number(new, 6)} instead of {number(old, 6)} (relative difference {number(error, 3)})"
+        )
     return Divergence(
         step=step,
         quantity=quantity,
@@ -191,7 +201,10 @@ def goal(result: GateResult | None) -> GoalView | None:
 def flat(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The evidence as names and values for people; what has a table of its own is left out, and long lists are cut."""
     rows = [
-        row for key, value in evidence.items() if key not in _SHOWN_ELSEWHERE for row in _rows(str(key), value, 1)
+        row
+        for key, value in evidence.items()
+        if key not in _SHOWN_ELSEWHERE
+        for row in _rows(str(key), value, 1)
     ]
     if len(rows) <= _ROWS:
         return rows
@@ -202,7 +215,9 @@ def _rows(name: str, value: Any, depth: int) -> list[tuple[str, str]]:
     if isinstance(value, dict) and value and depth < _DEPTH:
         return [row for key, item in value.items() for row in _rows(f"{name}.{key}", item, depth + 1)]
     if isinstance(value, list) and any(isinstance(item, dict | list) for item in value) and depth < _DEPTH:
-        shown = [row for i, item in enumerate(value[:_LONG]) for row in _rows(f"{name}[{i}]", item, depth + 1)]
+        shown = [
+            row for i, item in enumerate(value[:_LONG]) for row in _rows(f"{name}[{i}]", item, depth + 1)
+        ]
         return [*shown, *_rest(name, value)]
     return [(name, scalar(value))]
 

@@ -1,17 +1,18 @@
 """The report as one HTML file: no network, no script, light and dark, for screen and paper."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from agentmig.report import tables, text
 from agentmig.report.document import reason, standing
 from agentmig.report.model import ClaimReport, ReportView, RunReport, TargetReport
-from agentmig.report.speed import METHOD
+from agentmig.report.speed import METHOD, remark
 
 if TYPE_CHECKING:
     from agentmig.report.plots import Figure
@@ -21,8 +22,9 @@ FULL_CLAIMS = 20
 """So many of the newest claims are told gate by gate; older ones have their rows in the table of all."""
 _DRAWN_CLAIMS, _DRAWN_CLAIMS_OF_SEVERAL = 6, 2
 """So many of the newest claims have figures, in a report on one run and in one on several."""
-_WIDE = 9.2
-SYMBOLS = {"pass": "✓", "accepted": "✓", "fail": "✕", "rejected": "✕", "stopped": "■", "not reached": "·"}
+_WIDE = 12.0
+_NUMBER = re.compile(r"[+-]?\d[\d.]*e-\d+")
+SYMBOLS = {"pass": "✓", "accepted": "✓", "fail": "✕", "rejected": "✕", "stopped": "■", "not reached": "–"}
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,14 @@ def to_html(report: ReportView) -> str:
     alone = len(report.runs) == 1
     drawn = _DRAWN_CLAIMS if alone else _DRAWN_CLAIMS_OF_SEVERAL
     pages = [_page(item, f"r{index}", drawn) for index, item in enumerate(report.runs, start=1)]
-    values = {"report": report, "pages": pages, "alone": alone, "method": METHOD, "full": FULL_CLAIMS}
+    values = {
+        "report": report,
+        "pages": pages,
+        "alone": alone,
+        "method": METHOD,
+        "remark": remark,
+        "full": FULL_CLAIMS,
+    }
     return _environment().get_template("report.html.j2").render(values) + "\n"
 
 
@@ -107,6 +116,7 @@ def _environment() -> Environment:
         moment=text.moment,
         short=text.short,
         plural=text.plural,
+        keep=_keep,
     )
     environment.globals.update(symbols=SYMBOLS, tables=tables)
     return environment
@@ -117,8 +127,13 @@ def _clean(value: Any) -> Any:
     return text.clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
+def _keep(value: str) -> Markup:
+    """Foreign text, escaped; numbers such as 2.3e-16 don't break at their hyphen."""
+    return Markup(_NUMBER.sub(r'<span class="nb">\g<0></span>', str(escape(text.clean(value)))))
+
+
 def _page(item: RunReport, prefix: str, drawn: int) -> RunPage:
-    from agentmig.report import plots  # noqa: PLC0415  matplotlib takes a second, and only pages need it
+    from agentmig.report import plots
 
     newest = list(reversed(item.claims))[:FULL_CLAIMS]
     claims = [_claim(claim, f"{prefix}-c{index}", index < drawn) for index, claim in enumerate(newest)]
@@ -133,7 +148,7 @@ def _page(item: RunReport, prefix: str, drawn: int) -> RunPage:
         both = [plots.tokens_figure(item.spending), *([dollars] if dollars else [])]
         money = [_shown(f"{prefix}-{figure.key}", figure) for figure in both]
     speed = [_shown(f"{prefix}-speed", plots.speed_figure(item.speed))] if item.speed else []
-    wide, narrow = plots.timeline_figure(item.timeline, _WIDE, 2.5), plots.timeline_figure(item.timeline, 4.4, 3.0)
+    wide, narrow = plots.timeline_figure(item.timeline, _WIDE, 2.9), plots.timeline_figure(item.timeline, 4.4)
     return RunPage(
         item=item,
         prefix=prefix,
@@ -156,7 +171,7 @@ def _claim(claim: ClaimReport, prefix: str, drawn: bool) -> ClaimPage:
 
 
 def _figures(target: TargetReport, prefix: str) -> list[Shown]:
-    from agentmig.report import plots  # noqa: PLC0415  as above
+    from agentmig.report import plots
 
     found = plots.semantics_figures(target.semantics) if target.semantics else []
     found += plots.numerics_figures(target.numerics) if target.numerics else []
@@ -166,7 +181,7 @@ def _figures(target: TargetReport, prefix: str) -> list[Shown]:
 
 def _shown(prefix: str, figure: "Figure", narrow: "Figure | None" = None) -> Shown:
     """A figure in the page; with `narrow`, which of the two is seen depends on the width."""
-    from agentmig.report.plots.figure import placed  # noqa: PLC0415  as above
+    from agentmig.report.plots.figure import placed
 
     svgs = [("on-wide" if narrow else "", _svg(placed(figure.svg, prefix, figure.alt)))]
     if narrow:
@@ -176,4 +191,4 @@ def _shown(prefix: str, figure: "Figure", narrow: "Figure | None" = None) -> Sho
 
 def _svg(drawing: str) -> Markup:
     """A drawing of ours, whose foreign text was escaped when it was written."""
-    return Markup(drawing)  # noqa: S704
+    return Markup(drawing)

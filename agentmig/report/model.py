@@ -53,7 +53,9 @@ class SemanticsView(Part):
     """The float64 pass, step by step: losses are means over the ranks."""
 
     steps: list[int]
-    quantities: dict[str, list[Pair]] = Field(description="loss, norms and learning rate, a pair for each step")
+    quantities: dict[str, list[Pair]] = Field(
+        description="loss, norms and learning rate, a pair for each step"
+    )
     differences: dict[str, list[Number]] = Field(description="largest relative difference over the ranks")
     tolerance: Number
     first_divergence: Divergence | None
@@ -148,7 +150,9 @@ class Entry(Part):
 
     kind: Kind
     begin_s: float
-    end_s: float | None = Field(None, description="for what takes time; the newest event's where it still runs")
+    end_s: float | None = Field(
+        default=None, description="for what takes time; the newest event's where it still runs"
+    )
     label: str
     detail: str = ""
     outcome: str | None = None
@@ -184,7 +188,9 @@ class Spending(Part):
     """Tokens and money."""
 
     over_time: list[Spent]
-    cli_usd: list[tuple[float, float]] = Field(description="the CLI's own figure, summed up: seconds, dollars")
+    cli_usd: list[tuple[float, float]] = Field(
+        description="the CLI's own figure, summed up: seconds, dollars"
+    )
     costs: list[CostLine]
     budget: list[BudgetLine]
 
@@ -194,9 +200,9 @@ class Estimate(Part):
 
     values: list[float]
     mean: Number = Field(description="geometric mean")
-    low: Number = Field(None, description="lower end of the 95% interval; null where there is none")
+    low: Number = Field(default=None, description="lower end of the 95% interval; null where there is none")
     high: Number = None
-    note: str = Field("", description="why there is no interval")
+    note: str = Field(default="", description="why there is no interval")
 
 
 class Side(Part):
@@ -219,7 +225,6 @@ class SpeedView(Part):
     reference: Side
     candidate: Side
     ratios: dict[str, Estimate] = Field(description="of seconds, usd, samples_per_s")
-    remark: str
 
 
 class RunReport(Part):

@@ -60,21 +60,24 @@ def _whole(attempt: Attempt) -> AttemptFinished | None:
 
 def _compared(state: State, target: TargetRecord, claim: str, runs: list[AttemptFinished]) -> SpeedView:
     reference, candidate = _reference(state), _candidate(target, runs)
-    emulated = [side.name for side in (reference, candidate) if side.emulated]
-    remark = (
-        f"EMULATED: {' and '.join(emulated)} ran on this machine's CPU in place of the accelerator. These seconds, dollars "
-        "and rates are the stand-in's; they say nothing about the accelerator's speed."
-        if emulated
-        else ""
-    )
     ratios = {
         "seconds": ratio(reference.seconds, candidate.seconds),
         "samples_per_s": ratio(reference.samples_per_s, candidate.samples_per_s),
     }
     if reference.usd and candidate.usd:
         ratios["usd"] = ratio(reference.usd, candidate.usd)
-    return SpeedView(
-        target=target.name, claim=claim, reference=reference, candidate=candidate, ratios=ratios, remark=remark
+    return SpeedView(target=target.name, claim=claim, reference=reference, candidate=candidate, ratios=ratios)
+
+
+def remark(views: Sequence[SpeedView]) -> str:
+    """What has to be said of times on emulated targets; empty where none is emulated."""
+    sides = [*(view.reference for view in views[:1]), *(view.candidate for view in views)]
+    emulated = [side.name for side in sides if side.emulated]
+    if not emulated:
+        return ""
+    return (
+        f"EMULATED: {', '.join(emulated)} ran on a CPU in place of the accelerator. These seconds, dollars and rates are the "
+        "stand-in's; they say nothing about the accelerator's speed."
     )
 
 
@@ -104,7 +107,10 @@ def _reference(state: State) -> Side:
 
 def _candidate(target: TargetRecord, runs: list[AttemptFinished]) -> Side:
     rates = [
-        as_number(gate.evidence.get("samples_per_s")) for run in runs for gate in run.gates if gate.gate == "performance"
+        as_number(gate.evidence.get("samples_per_s"))
+        for run in runs
+        for gate in run.gates
+        if gate.gate == "performance"
     ]
     seconds = estimate([run.wall_s for run in runs])
     return Side(

@@ -59,7 +59,9 @@ def costs(cost: CostView) -> list[CostLine]:
     ]
     if cost.cli_usd is not None:
         own = CostLine(
-            kind="agent, by the CLI", amount=dollars(cost.cli_usd), source="Claude Code's own figure, for comparison"
+            kind="agent, by the CLI",
+            amount=dollars(cost.cli_usd),
+            source="Claude Code's own figure, for comparison",
         )
         lines.insert(1, own)
     return lines
@@ -79,5 +81,7 @@ def _budget(state: State) -> list[BudgetLine]:
     }
     bounds = state.started.budget
     return [
-        BudgetLine(name=name, spent=spent[name], bound=as_number(bound)) for name, bound in bounds.items() if name in spent
+        BudgetLine(name=name, spent=spent[name], bound=as_number(bound))
+        for name, bound in bounds.items()
+        if name in spent
     ]

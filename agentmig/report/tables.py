@@ -1,13 +1,31 @@
 """Tables that the page and the Markdown share; cells are text."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agentmig.report.model import Entry, Estimate, RunReport, Side
+from agentmig.report.model import (
+    Entry,
+    Estimate,
+    GoalView,
+    Number,
+    NumericsView,
+    RunReport,
+    SemanticsView,
+    Side,
+)
 from agentmig.report.text import DASH, dollars, moment, number, one_line, seconds
-from agentmig.verification.verifier import GATES
+from agentmig.verification.gates import GATES
 
 Row = tuple[str, ...]
+_BOUNDS = {
+    "agent_usd": "agent",
+    "compute_usd": "compute",
+    "turns": "turns",
+    "tokens": "tokens",
+    "wall_hours": "hours",
+    "human_minutes": "minutes of people",
+}
 
 
 @dataclass(frozen=True)
@@ -15,7 +33,7 @@ class Table:
     """A table."""
 
     columns: Row
-    rows: list[Row]
+    rows: Sequence[Row]
 
 
 def gates(item: RunReport) -> Table:
@@ -34,7 +52,7 @@ def gates(item: RunReport) -> Table:
 def runs(items: Sequence[RunReport]) -> Table:
     """A row for each run."""
     columns = ("verdict", "run", "workload", "targets", "words", "claims", "attempts", "turns")
-    rows = [
+    rows: list[Row] = [
         (
             item.run.verdict,
             item.run.run,
@@ -86,17 +104,24 @@ def _estimate(value: Estimate, unit: str = "") -> str:
     """`21.3 (20.1 to 22.6)`, or the mean with why it has no interval."""
 
     def shown(part: float | None) -> str:
-        return dollars(part) if unit == "$" else number(part, 3 if unit else 4)
+        return dollars(part) if unit == "$" else _times(part) if unit == "×" else number(part)
 
     mean = shown(value.mean) + (" ×" if unit == "×" and value.mean is not None else "")
     if value.low is not None and value.high is not None:
-        return f"{mean} ({shown(value.low)} to {shown(value.high)})"
+        return f"{mean} ({shown(value.low)}\u00a0to\u00a0{shown(value.high)})"
     return f"{mean} ({value.note})" if value.note else mean
+
+
+def _times(value: float | None) -> str:
+    """A factor with three digits, zeros included."""
+    return number(value) if value is None or not math.isfinite(value) else f"{value:#.3g}".rstrip(".")
 
 
 def costs(item: RunReport) -> Table:
     """The ledger."""
-    return Table(("cost", "amount", "source"), [(line.kind, line.amount, line.source) for line in item.spending.costs])
+    return Table(
+        ("cost", "amount", "source"), [(line.kind, line.amount, line.source) for line in item.spending.costs]
+    )
 
 
 def budget(item: RunReport) -> Table:
@@ -105,7 +130,7 @@ def budget(item: RunReport) -> Table:
     for line in item.spending.budget:
         bound = "no bound" if line.bound is None else _amount(line.name, line.bound)
         share = f"{line.spent / line.bound:.1%}" if line.bound else ""
-        rows.append((line.name.replace("_", " "), _amount(line.name, line.spent), bound, share))
+        rows.append((_BOUNDS.get(line.name, line.name), _amount(line.name, line.spent), bound, share))
     return Table(("budget", "spent", "bound", "share"), rows)
 
 
@@ -115,7 +140,7 @@ def _amount(name: str, value: float) -> str:
 
 def attempts(item: RunReport) -> Table:
     """Every run of migrated code."""
-    rows = [
+    rows: list[Row] = [
         (
             a.id,
             a.by,
@@ -130,7 +155,18 @@ def attempts(item: RunReport) -> Table:
         )
         for a in item.run.attempts
     ]
-    columns = ("attempt", "by", "target", "chips", "commit", "purpose", "outcome", "cause", "took", "peak memory")
+    columns = (
+        "attempt",
+        "by",
+        "target",
+        "chips",
+        "commit",
+        "purpose",
+        "outcome",
+        "cause",
+        "took",
+        "peak memory",
+    )
     return Table(columns, rows)
 
 
@@ -142,7 +178,7 @@ def decisions(item: RunReport) -> Table:
 
 def history(entries: Sequence[Entry]) -> Table:
     """The timeline, a row for each entry."""
-    rows = [
+    rows: list[Row] = [
         (
             seconds(entry.begin_s),
             seconds(entry.end_s - entry.begin_s) if entry.end_s is not None else "",
@@ -154,3 +190,61 @@ def history(entries: Sequence[Entry]) -> Table:
         for entry in sorted(entries, key=lambda entry: entry.begin_s)
     ]
     return Table(("at", "took", "what", "name", "outcome", "detail"), rows)
+
+
+def steps(view: SemanticsView) -> Table:
+    """The float64 pass, compact: both sides of each quantity, and the largest difference of all."""
+    names = [name for name in view.quantities if name != "lr"]
+    columns = [
+        f"{_QUANTITIES.get(name, name)}, {side}" for name in names for side in ("reference", "candidate")
+    ]
+    rows = []
+    for index, step in enumerate(view.steps):
+        pairs = [view.quantities[name][index] for name in names]
+        errors = [found for values in view.differences.values() if (found := values[index]) is not None]
+        cells = [_listed(side) for pair in pairs for side in (pair.reference, pair.candidate)]
+        largest = max(errors, key=lambda error: math.inf if math.isnan(error) else error, default=None)
+        rows.append((str(step), *cells, number(largest, 3)))
+    return Table(("step", *columns, "largest difference"), rows)
+
+
+_QUANTITIES = {"norm_before_clip": "norm before clip", "grad_norm": "norm applied", "update_norm": "update"}
+
+
+def _listed(values: Sequence[Number]) -> str:
+    return ", ".join(number(value, 5) for value in values) or DASH
+
+
+def forced_steps(view: NumericsView) -> Table:
+    """The teacher-forced pass, compact: losses, and each error beside the reference's own."""
+    names = list(view.errors)
+    count = max([len(view.reference), *(len(values) for values in view.errors.values())])
+    rows = []
+    for index in range(count):
+        cells = [view.reference, view.candidate]
+        cells += [side.get(name, []) for name in names for side in (view.errors, view.calibration_errors)]
+        digits = (6, 6, *(3 for _ in cells[2:]))
+        shown = [
+            number(values[index] if index < len(values) else None, d)
+            for values, d in zip(cells, digits, strict=True)
+        ]
+        rows.append((str(index), *shown))
+    errors = [f"{name} error{whose}" for name in names for whose in ("", ", reference against itself")]
+    return Table(("step", "loss, reference", "loss, candidate", *errors), rows)
+
+
+def limits(view: NumericsView) -> Table:
+    """What the gate judges: medians against the calibrated limits."""
+    names = dict.fromkeys([*view.medians, *view.limits])
+    rows = [(name, number(view.medians.get(name), 3), number(view.limits.get(name), 3)) for name in names]
+    return Table(("error", "median over the steps", "limit"), rows)
+
+
+def goal_values(view: GoalView) -> Table:
+    """The goal metric of each seed."""
+    rows = []
+    for name, values in (("reference", view.reference), ("candidate", view.candidate)):
+        known = [value for value in values if value is not None]
+        mean = number(math.fsum(known) / len(known), 5) if known and all(map(math.isfinite, known)) else DASH
+        rows.append((name, str(len(values)), mean, ", ".join(number(value, 5) for value in values)))
+    return Table((one_line(view.metric, 60), "seeds", "mean", "values"), rows)

@@ -40,11 +40,24 @@ class _Line:
         return max(0.0, (time - self._zero).total_seconds())
 
     def put(
-        self, kind: Kind, event: Event, label: str, detail: str = "", outcome: str | None = None, back_s: float = 0.0
+        self,
+        kind: Kind,
+        event: Event,
+        label: str,
+        detail: str = "",
+        outcome: str | None = None,
+        back_s: float = 0.0,
     ) -> None:
         end = self.at(event.time)
         begin = max(0.0, end - max(0.0, back_s))
-        entry = Entry(kind=kind, begin_s=begin, end_s=end if back_s > 0 else None, label=label, detail=detail, outcome=outcome)
+        entry = Entry(
+            kind=kind,
+            begin_s=begin,
+            end_s=end if back_s > 0 else None,
+            label=label,
+            detail=detail,
+            outcome=outcome,
+        )
         self.entries.append(entry)
 
     def open(self, key: str, entry: Entry) -> None:
@@ -99,7 +112,9 @@ def _tell(line: _Line, event: Event) -> None:
         case SessionStarted():
             begin = line.at(event.time)
             what = f"Claude Code {event.cli_version}{', resumed' if event.resumed else ''}"
-            line.open(f"session {event.session}", Entry(kind="session", begin_s=begin, label="session", detail=what))
+            line.open(
+                f"session {event.session}", Entry(kind="session", begin_s=begin, label="session", detail=what)
+            )
         case SessionEnded():
             line.close(f"session {event.session}", event, event.detail, event.reason)
         case Turn():
@@ -107,7 +122,9 @@ def _tell(line: _Line, event: Event) -> None:
             line.put("turn", event, "turn", f"{event.text}{tools}".strip())
         case AttemptStarted():
             detail = f"{event.purpose} on {event.target}, {plural(event.chips, 'chip')}"
-            entry = Entry(kind="attempt", begin_s=line.at(event.time), label=event.attempt, detail=detail, by=event.by)
+            entry = Entry(
+                kind="attempt", begin_s=line.at(event.time), label=event.attempt, detail=detail, by=event.by
+            )
             line.open(f"attempt {event.attempt}", entry)
         case AttemptFinished():
             summary = "" if event.outcome.value == "ok" else event.summary
@@ -141,7 +158,11 @@ def _tell(line: _Line, event: Event) -> None:
 def _verification(line: _Line, event: GateFinished | ClaimVerified) -> None:
     """A verification without a decision before it begins with its first gate."""
     if not line.is_open("verification"):
-        entry = Entry(kind="verification", begin_s=line.at(event.time), label=f"verification of {event.claim}")
+        entry = Entry(
+            kind="verification", begin_s=line.at(event.time), label=f"verification of {event.claim}"
+        )
         line.open("verification", entry)
     if isinstance(event, ClaimVerified):
-        line.close("verification", event, f"{event.claim}: {event.summary}", event.verdict.value, event.cause or "")
+        line.close(
+            "verification", event, f"{event.claim}: {event.summary}", event.verdict.value, event.cause or ""
+        )

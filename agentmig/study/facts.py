@@ -168,9 +168,7 @@ def _voice(mode: str, words: str) -> Voice:
 
 def _execution(attempt: Attempt, emulated: bool) -> Execution:
     end = attempt.finished
-    return Execution(
-        attempt.started.by, emulated, end.outcome if end else None, end.cause if end else None
-    )
+    return Execution(attempt.started.by, emulated, end.outcome if end else None, end.cause if end else None)
 
 
 def _level(state: State, targets: Sequence[str]) -> int:
@@ -227,7 +225,10 @@ def _trainings(state: State) -> Iterable[Trainings]:
             and "training" in attempt.started.purpose
         ]
         rates = [
-            gate.evidence.get("samples_per_s") for run in runs for gate in run.gates if gate.gate == "performance"
+            gate.evidence.get("samples_per_s")
+            for run in runs
+            for gate in run.gates
+            if gate.gate == "performance"
         ]
         yield Trainings(
             target=target,

@@ -49,8 +49,6 @@ class Estimate(Part):
     """Why there is no interval."""
 
 
-Label = Annotated[str, Shown("", "text")]
-Text = Annotated[str, Shown("", "text")]
 Migrations = Annotated[int, Shown("migrations", "count")]
 Projects = Annotated[int, Shown("projects", "count")]
 Group = Annotated[str, Shown("group", "text")]
@@ -65,12 +63,12 @@ class LevelRow(Part):
     played_words: Annotated[int, Shown("played", "count")]
     by_hand: Annotated[int, Shown("by hand", "count")]
     migrations: Migrations
-    at_least: Annotated[int, Shown("migrations, this or more", "count")]
+    at_least: Annotated[int, Shown("or higher", "count")]
     emulated: Annotated[int, Shown("of them emulated", "count")]
-    """Migrations at exactly this level with an emulated target."""
+    """Migrations at exactly this level that have an emulated target."""
     projects: Projects
-    projects_at_least: Annotated[int, Shown("projects, this or more", "count")]
-    projects_share: Annotated[Estimate, Shown("share of projects, this or more", "share")]
+    projects_at_least: Annotated[int, Shown("or higher", "count")]
+    projects_share: Annotated[Estimate, Shown("share or higher", "share")]
 
 
 class GoalRow(Part):
@@ -99,18 +97,26 @@ class Outcomes(Part):
     """Attempts that have not ended; part of no other number."""
 
 
-class AttemptsRow(Outcomes):
-    """Attempts of a group."""
+class Sample(Part):
+    """Which attempts."""
 
     group: Group
     projects: Projects
 
 
-class ProjectAttemptsRow(Outcomes):
-    """Attempts of one project; they aren't independent, so there are no intervals."""
+class AttemptsRow(Outcomes, Sample):
+    """Attempts of a group."""
+
+
+class Project(Part):
+    """Whose attempts."""
 
     project: Annotated[str, Shown("project", "text")]
     migrations: Migrations
+
+
+class ProjectAttemptsRow(Outcomes, Project):
+    """Attempts of one project; they aren't independent, so there are no intervals."""
 
 
 class CauseRow(Part):
@@ -151,11 +157,11 @@ class InterventionsRow(Part):
     migrations: Migrations
     projects: Projects
     interventions: Annotated[int, Shown("interventions", "count")]
-    mean: Annotated[Estimate, Shown("a migration")]
+    mean: Annotated[Estimate, Shown("mean")]
     minutes: Annotated[float, Shown("minutes")]
-    minutes_mean: Annotated[Estimate, Shown("minutes a migration")]
+    minutes_mean: Annotated[Estimate, Shown("mean minutes")]
     feedback: Annotated[int, Shown("supervisor's feedback", "count")]
-    feedback_mean: Annotated[Estimate, Shown("feedback a migration")]
+    feedback_mean: Annotated[Estimate, Shown("mean feedback")]
 
 
 class InterventionCountRow(Part):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from agentmig.study.model import Estimate
+from agentmig.study.text import counted
 from agentmig.verification.statistics import compare
 
 LEVEL = 0.95
@@ -76,7 +77,7 @@ def clustered_shares(events: Floats, trials: Floats) -> list[Estimate]:
 
 def too_few(clusters: int) -> str:
     """Why there is no interval over so few clusters."""
-    return f"n too small for an interval ({clusters} project{'s' * (clusters != 1)}, {FEWEST_PROJECTS} needed)"
+    return f"n too small for an interval ({counted(clusters, 'project')}, {FEWEST_PROJECTS} needed)"
 
 
 def korn_graubard(events: Floats, trials: Floats) -> tuple[Floats, Floats]:
@@ -151,7 +152,7 @@ def median(values: Sequence[float], clusters: int) -> Estimate:
     if stats.binom.cdf(rank, n, 0.5) <= _TAIL:
         rank += 1
     if rank == 0:
-        note = f"n too small for an interval of the median ({n} migration{'s' * (n != 1)}, 6 needed)"
+        note = f"n too small for an interval of the median ({counted(n, 'migration')}, 6 needed)"
         return Estimate(value=middle, n=n, clusters=clusters, note=note)
     ranked = np.sort(np.asarray(values, float))
     low, high = float(ranked[rank - 1]), float(ranked[n - rank])

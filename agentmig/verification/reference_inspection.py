@@ -8,6 +8,7 @@ from statistics import fmean, stdev
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
+from scipy import stats
 
 from agentmig.spec.workload import GoalTest, Workload
 from agentmig.verification.reference_cache import GOAL, WATCH, Entry, entries, needed_parts
@@ -21,14 +22,15 @@ from agentmig.verification.reference_key import (
 from agentmig.verification.references import MADE, GoalReference, Made, hardware_of
 from agentmig.verification.statistics import (
     Direction,
-    SampleError,
     claim_alpha,
+    compare,
     nominal_alpha,
     runs_needed,
 )
 from agentmig.verification.traces import World, read_world
 
-_HALVINGS = 30
+_POWER = 0.8
+"""The chance that `runs_needed` plans with."""
 
 
 class Part(Made):
@@ -47,12 +49,13 @@ class Margin(BaseModel):
     looks: list[int]
     nominal_alpha: float
     """Level of each look of a first claim."""
-    runs_needed: int | None
-    """Candidate runs for a chance of 80%; None where no number up to 256 gives it."""
+    shown_at: dict[int, float]
+    """The smallest margin that each look shows with a chance of 80%. More runs of the candidate need not show a smaller
+    one: where the reference has few seeds, they are what is uncertain."""
     look: int | None
-    """The first look that is large enough; None: the margin can't be relied on to be shown."""
-    smallest: float | None
-    """The smallest margin that the last look would show; None where there is none up to 1000 standard deviations."""
+    """The first look that shows the declared margin; None: it can't be relied on to be shown."""
+    runs_needed: int | None
+    """Fewest candidate runs that would show it; None where no number up to 256 does."""
 
 
 class Goal(BaseModel):
@@ -194,42 +197,35 @@ def detectable(values: Sequence[float], margin: float, test: GoalTest) -> Margin
     deviation = _deviation(values)
     looks = sorted(set(test.looks))
     level = nominal_alpha(tuple(looks), claim_alpha(test.alpha, test.claims, 1))
-    needed = _needed(values, margin, level)
+    # Two values have the reference's mean and standard deviation, and leave every number of runs open. The means being
+    # equal, the direction makes no difference.
+    needed = runs_needed(values, _like(values, 2), margin, "maximize", level)
+    shown_at = {look: _shown_at(values, look, level) for look in looks}
     return Margin(
         margin=margin,
         in_deviations=margin / deviation if deviation else None,
         looks=looks,
         nominal_alpha=level,
+        shown_at=shown_at,
+        look=next((look for look in looks if margin >= shown_at[look]), None),
         runs_needed=needed,
-        look=next((look for look in looks if needed is not None and needed <= look), None),
-        smallest=_smallest(values, level, looks[-1], deviation),
     )
 
 
-def _needed(values: Sequence[float], margin: float, level: float) -> int | None:
-    # Two values have the reference's mean and standard deviation, and leave every number of runs open.
-    mean, half = fmean(values), _deviation(values) / math.sqrt(2)
-    # The means being equal, the direction makes no difference.
-    try:
-        return runs_needed(values, [mean - half, mean + half], margin, "maximize", level)
-    except SampleError:
-        return None
-
-
-def _smallest(values: Sequence[float], level: float, look: int, deviation: float) -> float | None:
-    def enough(margin: float) -> bool:
-        needed = _needed(values, margin, level)
-        return needed is not None and needed <= look
-
-    if not deviation:
+def _shown_at(values: Sequence[float], look: int, level: float) -> float:
+    """The margin that a look shows, by the same reckoning as `runs_needed`."""
+    seen = compare(values, _like(values, look), 1.0, "maximize", level)
+    if not seen.standard_error:
         return 0.0
-    low, high = 0.0, 1000 * deviation
-    if not enough(high):
-        return None
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    reach = stats.t.isf(level, seen.freedom) + stats.t.isf(1 - _POWER, seen.freedom)
+    return float(reach) * seen.standard_error
+
+
+def _like(values: Sequence[float], count: int) -> list[float]:
+    """So many values with the same mean and standard deviation: pairs around the mean, and the mean itself."""
+    mean, odd = fmean(values), count % 2
+    half = _deviation(values) * math.sqrt((count - 1) / (count - odd))
+    return [*[mean - half, mean + half] * (count // 2), *[mean] * odd]
 
 
 def _deviation(values: Sequence[float]) -> float:

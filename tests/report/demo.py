@@ -31,7 +31,7 @@ from agentmig.journal.events import (
 )
 from agentmig.spec import load_prices
 from agentmig.spec.workload import Goal, GoalTest, Numerics, Performance, Semantics, Target
-from agentmig.supervisor.setup import target_record
+from agentmig.supervisor.targets import target_record
 from agentmig.verification.gates import GATES, goal, hardware, numerics, performance, runs, semantics
 from agentmig.verification.records import Counters
 from agentmig.verification.traces import World
@@ -276,7 +276,7 @@ class Story:
             "device_mismatch",
             "… RuntimeError: ProcessGroupGloo::allgather: invalid tensor type at index 0 …",
         )
-        loud = {"outcome": Outcome.LOUD, "cause": cause, "summary": summary, "exit_code": 1}
+        loud: dict[str, Any] = {"outcome": Outcome.LOUD, "cause": cause, "summary": summary, "exit_code": 1}
         self.attempt("agent", "xla", 13.1, "run_on_target", 1, **loud)
         turn(
             journal,
@@ -298,7 +298,7 @@ class Story:
         put(journal, DecisionMade, action="verify", rule="claim", reason=reason)
         self.gate("claim-1", intact("xla", 2))
         result = deciding(clipping=True)
-        silent = {
+        silent: dict[str, Any] = {
             "outcome": Outcome.SILENT,
             "cause": result.cause,
             "summary": result.summary,

@@ -42,8 +42,8 @@ INK = {name: f"#00fe{index + 1:02x}" for index, name in enumerate(_NAMES)}
 """Colours by name, as matplotlib is given them; in the page `--f-<name>`."""
 _BEHIND = {code: f"var(--f-{name})" for name, code in INK.items()}
 
-WIDTH, HEIGHT = 4.4, 2.8
-"""Inches; small, so that letters of 9 points stay readable where a telephone shows the figure at its own width."""
+WIDTH, HEIGHT, TALL = 4.4, 2.9, 3.4
+"""Inches; small, so that letters of 10 points stay readable where a telephone shows the figure at its own width."""
 FAR = 1e30
 """Numbers beyond it are no longer drawn to scale."""
 
@@ -53,7 +53,7 @@ _STYLE: dict[str, Any] = {
     "text.parse_math": False,
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 9.0,
+    "font.size": 10.0,
     "text.color": INK["ink"],
     "axes.edgecolor": INK["quiet"],
     "axes.labelcolor": INK["quiet"],
@@ -64,23 +64,24 @@ _STYLE: dict[str, Any] = {
     "axes.linewidth": 0.8,
     "axes.grid": True,
     "axes.axisbelow": True,
-    "axes.labelsize": 9.0,
-    "axes.titlesize": 9.0,
+    "axes.labelsize": 10.0,
+    "axes.titlesize": 10.0,
     "grid.color": INK["line"],
     "grid.linewidth": 0.7,
     "xtick.color": INK["quiet"],
     "ytick.color": INK["quiet"],
-    "xtick.labelsize": 9.0,
-    "ytick.labelsize": 9.0,
+    "xtick.labelsize": 10.0,
+    "ytick.labelsize": 10.0,
     "xtick.major.size": 3.0,
     "ytick.major.size": 0.0,
     "legend.frameon": False,
-    "legend.fontsize": 9.0,
-    "legend.handlelength": 2.2,
-    "legend.columnspacing": 1.4,
+    "legend.fontsize": 10.0,
+    "legend.handlelength": 1.9,
+    "legend.columnspacing": 1.2,
     "legend.borderaxespad": 0.0,
     "lines.linewidth": 1.6,
-    "hatch.linewidth": 0.9,
+    "hatch.linewidth": 1.2,
+    "hatch.color": INK["paper"],
     "figure.constrained_layout.h_pad": 0.03,
     "figure.constrained_layout.w_pad": 0.03,
 }
@@ -123,7 +124,7 @@ def draw(plan: Callable[[canvas.Figure], None], height: float = HEIGHT, width: f
         warnings.filterwarnings("ignore", message="Glyph ")
         warnings.filterwarnings("ignore", message="Matplotlib currently does not support")
         mpl.rcdefaults()
-        mpl.rcParams.update(_STYLE)
+        mpl.rcParams.update(_STYLE)  # type: ignore[arg-type]  # names of settings, as strings
         figure = canvas.Figure(figsize=(width, height), layout="constrained")
         plan(figure)
         file = io.StringIO()
@@ -199,7 +200,8 @@ def _coloured(style: str) -> str:
 def drawable(values: Sequence[Number]) -> list[float]:
     """Values as matplotlib can scale them; a gap (NaN) for what is missing, not finite or out of all proportion."""
     return [
-        value if value is not None and math.isfinite(value) and abs(value) < FAR else math.nan for value in values
+        value if value is not None and math.isfinite(value) and abs(value) < FAR else math.nan
+        for value in values
     ]
 
 
@@ -223,17 +225,17 @@ def power_of_ten(value: float) -> str:
     whole = round(exponent)
     if abs(exponent - whole) > 1e-6:
         return f"{value:g}"
-    return f"{value:g}" if -3 < whole < 4 else "10" + str(whole).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return (
+        f"{value:g}"
+        if -3 < whole < 4
+        else "10" + str(whole).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    )
 
 
-def logarithmic(axes: Axes, which: str = "y", ticks: int = 5) -> None:
-    """A logarithmic axis with few labels."""
-    if which == "y":
-        axes.set_yscale("log")
-        axis = axes.yaxis
-    else:
-        axes.set_xscale("log")
-        axis = axes.xaxis
+def logarithmic(axes: Axes, ticks: int = 5) -> None:
+    """A logarithmic vertical axis with few labels."""
+    axes.set_yscale("log")
+    axis = axes.yaxis
     axis.set_major_locator(LogLocator(numticks=ticks))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: power_of_ten(value)))

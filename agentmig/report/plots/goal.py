@@ -8,7 +8,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
 
 from agentmig.report.model import GoalView, Number
-from agentmig.report.plots.figure import INK, Figure, draw, drawable
+from agentmig.report.plots.figure import INK, TALL, Figure, draw, drawable
 from agentmig.report.tables import Table
 from agentmig.report.text import number, plural, short
 
@@ -20,7 +20,9 @@ def goal_figure(view: GoalView) -> Figure:
     """Points of both sides above, the difference of their means with its interval below."""
     old, new = _finite(view.reference), _finite(view.candidate)
     low, high, difference = view.low, view.high, view.difference
-    bounded = all(value is not None and math.isfinite(value) for value in (low, high, difference, view.margin))
+    bounded = all(
+        value is not None and math.isfinite(value) for value in (low, high, difference, view.margin)
+    )
 
     def plan(figure: Canvas) -> None:
         if bounded:
@@ -34,7 +36,13 @@ def goal_figure(view: GoalView) -> Figure:
     rows = [(side, str(i + 1), number(value, 6)) for side, values in sides for i, value in enumerate(values)]
     rows += [(f"mean of the {side}", "", number(_mean(_finite(values)), 6)) for side, values in sides]
     if difference is not None:
-        rows.append(("difference (positive is better)", "", f"{number(difference, 4)} ({number(low, 4)} to {number(high, 4)})"))
+        rows.append(
+            (
+                "difference (positive is better)",
+                "",
+                f"{number(difference, 4)} ({number(low, 4)} to {number(high, 4)})",
+            )
+        )
         rows.append(("margin", "", number(view.margin, 6)))
     return Figure(
         "goal",
@@ -44,7 +52,7 @@ def goal_figure(view: GoalView) -> Figure:
         f"{view.metric}: candidate mean {number(_mean(new), 4)} over {plural(len(new), 'seed')}, reference mean "
         f"{number(_mean(old), 4)} over {plural(len(old), 'seed')}; difference {number(difference, 3)}, bounds "
         f"{number(low, 3)} to {number(high, 3)}, margin {number(view.margin, 3)}.",
-        draw(plan, height=3.1 if bounded else 2.2),
+        draw(plan, height=TALL if bounded else 2.2),
         Table(("side", "seed", view.metric), rows),
     )
 
@@ -60,7 +68,9 @@ def _mean(values: Sequence[float]) -> Number:
 def _points(axes: Axes, view: GoalView, old: Sequence[float], new: Sequence[float]) -> None:
     for row, (values, colour, marker) in enumerate(((new, "candidate", "o"), (old, "reference", "s"))):
         heights = [row + _OFFSETS[index % len(_OFFSETS)] for index in range(len(values))]
-        axes.plot(values, heights, linestyle="none", marker=marker, markersize=5, color=INK[colour], alpha=0.75)
+        axes.plot(
+            values, heights, linestyle="none", marker=marker, markersize=5, color=INK[colour], alpha=0.75
+        )
         if (mean := _mean(values)) is not None:
             axes.plot([mean, mean], [row - 0.34, row + 0.34], color=INK[colour], linewidth=2.4)
     base = _mean(old)
@@ -68,7 +78,13 @@ def _points(axes: Axes, view: GoalView, old: Sequence[float], new: Sequence[floa
         worse = base - view.margin if view.direction == "maximize" else base + view.margin
         axes.axvspan(min(base, worse), max(base, worse), color=INK["band"], linewidth=0)
         axes.axvline(worse, color=INK["fail"], linestyle=(0, (6, 3)), linewidth=1.2)
-    axes.set_yticks([0, 1], [f"candidate, {len(view.candidate)}", f"reference, {len(view.reference)}"])
+    axes.set_yticks(
+        [0, 1],
+        [
+            f"candidate\n{plural(len(view.candidate), 'seed')}",
+            f"reference\n{plural(len(view.reference), 'seed')}",
+        ],
+    )
     axes.set_ylim(-0.6, 1.6)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
     axes.grid(visible=False, axis="y")
@@ -76,14 +92,21 @@ def _points(axes: Axes, view: GoalView, old: Sequence[float], new: Sequence[floa
 
 
 def _difference(axes: Axes, view: GoalView) -> None:
-    assert view.low is not None and view.high is not None and view.difference is not None and view.margin is not None
+    assert (
+        view.low is not None
+        and view.high is not None
+        and view.difference is not None
+        and view.margin is not None
+    )
     left = min(-1.25 * view.margin, view.low - 0.1 * view.margin)
     right = max(0.25 * view.margin, view.high + 0.1 * view.margin)
     axes.axvspan(left, -view.margin, color=INK["fail"], alpha=0.12, linewidth=0)
     axes.axvline(-view.margin, color=INK["fail"], linestyle=(0, (6, 3)), linewidth=1.2)
     axes.axvline(0, color=INK["quiet"], linewidth=0.9)
     axes.plot([view.low, view.high], [0, 0], color=INK["candidate"], linewidth=2.4, solid_capstyle="butt")
-    axes.plot([view.low, view.high], [0, 0], linestyle="none", marker="|", markersize=11, color=INK["candidate"])
+    axes.plot(
+        [view.low, view.high], [0, 0], linestyle="none", marker="|", markersize=11, color=INK["candidate"]
+    )
     axes.plot([view.difference], [0], marker="o", markersize=6, color=INK["candidate"])
     axes.set_xlim(left, right)
     axes.set_ylim(-1, 1)

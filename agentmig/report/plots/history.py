@@ -7,7 +7,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from agentmig.report.model import Entry, Spending
-from agentmig.report.plots.figure import INK, Figure, draw, legend, logarithmic
+from agentmig.report.plots.figure import HEIGHT, INK, Figure, draw, legend, logarithmic
 from agentmig.report.tables import Table, history
 from agentmig.report.text import dollars, number, plural, seconds
 
@@ -21,7 +21,8 @@ _OUTCOMES = {
 }
 """Colour and hatch of an attempt's bar."""
 _VERDICTS = {"pass": "pass", "fail": "fail", "inconclusive": "open"}
-_LANES = ("people", "claims", "verifier's runs", "agent's runs", "model")
+_LANES = ("claims", "verifier's runs", "agent's runs", "model")
+"""From below; people are a lane of their own below them where a person took part."""
 _CLASSES = {
     "input": ("input", "second", "-"),
     "output": ("output", "candidate", (0, (5, 1.5))),
@@ -36,14 +37,18 @@ def _time_axis(axes: Axes, last_s: float) -> None:
     unit, scale = ("s", 1.0) if last_s < 120 else ("min", 60.0) if last_s < 7200 else ("h", 3600.0)
     axes.set_xlim(-0.01 * last_s, last_s * 1.02 or 1.0)
     locator = MaxNLocator(nbins=6, steps=[1, 2, 3, 5, 10])
-    ticks = [tick * scale for tick in locator.tick_values(0, max(last_s / scale, 1e-3)) if 0 <= tick * scale <= last_s * 1.02]
+    ticks = [
+        tick * scale
+        for tick in locator.tick_values(0, max(last_s / scale, 1e-3))
+        if 0 <= tick * scale <= last_s * 1.02
+    ]
     axes.set_xticks(ticks)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / scale:g}"))
     axes.set_xlabel(f"wall time, {unit}")
     axes.grid(visible=False, axis="x")
 
 
-def timeline_figure(entries: Sequence[Entry], width: float, height: float = 2.8) -> Figure:
+def timeline_figure(entries: Sequence[Entry], width: float, height: float = HEIGHT) -> Figure:
     """Turns, attempts, claims and people over wall time.
 
     Args:
@@ -52,6 +57,7 @@ def timeline_figure(entries: Sequence[Entry], width: float, height: float = 2.8)
         height: inches.
     """
     last = max(entry.end_s or entry.begin_s for entry in entries)
+    people = any(entry.kind in ("intervention", "question") for entry in entries)
 
     def plan(figure: Canvas) -> None:
         axes = figure.subplots()
@@ -61,20 +67,25 @@ def timeline_figure(entries: Sequence[Entry], width: float, height: float = 2.8)
         for outcome in (name for name in _OUTCOMES if name in outcomes):
             colour, hatch = _OUTCOMES[outcome]
             axes.barh([-9], [1], color=_fill(colour), edgecolor=INK[colour], hatch=hatch, label=outcome)
-        axes.set_ylim(-0.6, len(_LANES) - 0.4)
-        axes.set_yticks(range(len(_LANES)), _LANES)
+        lanes = {-1: "people"} if people else {}
+        lanes |= dict(enumerate(_LANES))
+        axes.set_ylim(min(lanes) - 0.6, len(_LANES) - 0.4)
+        axes.set_yticks(list(lanes), list(lanes.values()))
         axes.grid(visible=False, axis="y")
-        for lane in range(len(_LANES) - 1):
+        for lane in list(lanes)[:-1]:
             axes.axhline(lane + 0.5, color=INK["line"], linewidth=0.7)
         axes.spines["left"].set_visible(False)
         _time_axis(axes, last)
         legend(figure, axes, 6)
 
-    counts = {kind: sum(entry.kind == kind for entry in entries) for kind in ("turn", "attempt", "claim", "intervention")}
+    counts = {
+        kind: sum(entry.kind == kind for entry in entries)
+        for kind in ("turn", "attempt", "claim", "intervention")
+    }
     words = ", ".join(plural(count, kind) for kind, count in counts.items())
     return Figure(
         "timeline",
-        "What happened when",
+        "Timeline",
         "Bars: runs, coloured and hatched by how they ended, and verifications of claims. Ticks: turns of the model. "
         "Crosses: tool calls that were denied. Diamonds: claims. Triangles: feedback.",
         f"Timeline over {seconds(last)}: {words}.",
@@ -92,28 +103,67 @@ def _put(axes: Axes, entry: Entry, last: float) -> None:
     width = max(end - begin, 0.006 * last)
     match entry.kind:
         case "reference":
-            axes.barh([2], [width], left=begin, height=0.5, color=(INK["reference"], 0.45), edgecolor=INK["reference"], linewidth=0.8)
+            axes.barh(
+                [1],
+                [width],
+                left=begin,
+                height=0.5,
+                color=(INK["reference"], 0.45),
+                edgecolor=INK["reference"],
+                linewidth=0.8,
+            )
         case "attempt":
             colour, hatch = _OUTCOMES.get(entry.outcome or "running", _OUTCOMES["running"])
-            lane = 3 if entry.by == "agent" else 2
+            lane = 2 if entry.by == "agent" else 1
             axes.barh(
-                [lane], [width], left=begin, height=0.5, color=_fill(colour), edgecolor=INK[colour], hatch=hatch, linewidth=0.8
+                [lane],
+                [width],
+                left=begin,
+                height=0.5,
+                color=_fill(colour),
+                edgecolor=INK[colour],
+                hatch=hatch,
+                linewidth=0.8,
             )
         case "verification":
             colour = _VERDICTS.get(entry.outcome or "", "line")
-            axes.barh([1], [width], left=begin, height=0.14, color=INK[colour], linewidth=0)
+            axes.barh([0], [width], left=begin, height=0.14, color=INK[colour], linewidth=0)
         case "claim":
-            axes.plot([begin], [1], marker="D", markersize=6, color=INK["ink"], linestyle="none")
+            axes.plot([begin], [0], marker="D", markersize=6, color=INK["ink"], linestyle="none")
         case "turn":
-            axes.plot([begin], [4], marker="|", markersize=11, color=INK["candidate"], linestyle="none", markeredgewidth=1.4)
+            axes.plot(
+                [begin],
+                [3],
+                marker="|",
+                markersize=11,
+                color=INK["candidate"],
+                linestyle="none",
+                markeredgewidth=1.4,
+            )
         case "denied":
-            axes.plot([begin], [4], marker="x", markersize=6, color=INK["fail"], linestyle="none", markeredgewidth=1.4)
+            axes.plot(
+                [begin],
+                [3],
+                marker="x",
+                markersize=6,
+                color=INK["fail"],
+                linestyle="none",
+                markeredgewidth=1.4,
+            )
         case "feedback":
-            axes.plot([begin], [4.0], marker="^", markersize=5.5, color=INK["third"], linestyle="none")
+            axes.plot([begin], [3], marker="^", markersize=5.5, color=INK["third"], linestyle="none")
         case "intervention":
-            axes.barh([0], [width], left=begin, height=0.5, color=(INK["second"], 0.55), edgecolor=INK["second"], linewidth=0.8)
+            axes.barh(
+                [-1],
+                [width],
+                left=begin,
+                height=0.5,
+                color=(INK["second"], 0.55),
+                edgecolor=INK["second"],
+                linewidth=0.8,
+            )
         case "question":
-            axes.plot([begin], [0], marker="*", markersize=8, color=INK["second"], linestyle="none")
+            axes.plot([begin], [-1], marker="*", markersize=8, color=INK["second"], linestyle="none")
         case "away":
             axes.axvspan(begin, end, color=INK["line"], alpha=0.6, linewidth=0)
         case _:
@@ -142,7 +192,9 @@ def tokens_figure(spending: Spending) -> Figure:
         "tokens",
         "Tokens, summed up",
         "By class, as Anthropic counts them: input leaves the cache out. Logarithmic.",
-        "Tokens in all: " + ", ".join(f"{label} {end.get(name, 0):,}" for name, (label, _, _) in _CLASSES.items()) + ".",
+        "Tokens in all: "
+        + ", ".join(f"{label} {end.get(name, 0):,}" for name, (label, _, _) in _CLASSES.items())
+        + ".",
         draw(plan),
         Table(("at", *(label for label, _, _ in _CLASSES.values())), rows),
     )
@@ -176,13 +228,23 @@ def money_figure(spending: Spending) -> Figure | None:
         for name in shown:
             label, colour, _ = _CLASSES[name]
             above = [low + item.get(name, 0.0) for low, item in zip(below, split, strict=True)]
-            axes.fill_between(times, below, above, step="post", color=INK[colour], alpha=0.5, linewidth=0, label=label)
+            axes.fill_between(
+                times, below, above, step="post", color=INK[colour], alpha=0.5, linewidth=0, label=label
+            )
             below = above
         _steps(axes, times, totals, label="total", color=INK["ink"])
         if spending.cli_usd:
             own, figures = zip(*spending.cli_usd, strict=True)
-            axes.plot(own, figures, linestyle="none", marker="X", markersize=6, color=INK["second"], label="CLI's own figure")
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"${value:g}"))
+            axes.plot(
+                own,
+                figures,
+                linestyle="none",
+                marker="X",
+                markersize=6,
+                color=INK["second"],
+                label="CLI's own figure",
+            )
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: dollars(value)))
         axes.set_ylim(bottom=0)
         _time_axis(axes, max([*times, *(at for at, _ in spending.cli_usd)]))
         legend(figure, axes)
@@ -197,7 +259,9 @@ def money_figure(spending: Spending) -> Figure | None:
     return Figure(
         "money",
         "Cost of the model, summed up",
-        f"Price book times tokens, stacked by class.{lacking}" if split else f"Price book times tokens.{lacking}",
+        f"Price book times tokens, stacked by class.{lacking}"
+        if split
+        else f"Price book times tokens.{lacking}",
         f"Dollars in all: {dollars(totals[-1])}"
         + "".join(f", {_CLASSES[name][0]} {dollars(split[-1].get(name))}" for name in shown)
         + (f"; the CLI's own figure {number(spending.cli_usd[-1][1], 3)}." if spending.cli_usd else "."),

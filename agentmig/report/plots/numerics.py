@@ -7,7 +7,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from agentmig.report.model import Number, NumericsView
-from agentmig.report.plots.figure import INK, Figure, draw, drawable, legend, logarithmic
+from agentmig.report.plots.figure import HEIGHT, INK, TALL, Figure, draw, drawable, legend, logarithmic
 from agentmig.report.plots.series import fitting_scale, over_steps, overlay
 from agentmig.report.tables import Table
 from agentmig.report.text import number, plural
@@ -38,9 +38,13 @@ def _losses(view: NumericsView) -> Figure:
             below.axhspan(-usable, usable, color=INK["band"], linewidth=0)
             below.set_ylim(-1.6 * usable, 1.6 * usable)
         below.axhline(0, color=INK["reference"], linewidth=1.0)
-        below.plot(steps, _held(apart, usable), color=INK["candidate"], marker="o", markersize=3.2, linewidth=1.0)
+        below.plot(
+            steps, _held(apart, usable), color=INK["candidate"], marker="o", markersize=3.2, linewidth=1.0
+        )
         below.yaxis.set_major_locator(MaxNLocator(nbins=3, symmetric=True))
-        below.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0e}".replace("e-0", "e-") if value else "0"))
+        below.yaxis.set_major_formatter(
+            FuncFormatter(lambda value, _: f"{value:.0e}".replace("e-0", "e-") if value else "0")
+        )
         below.set_title("candidate / reference - 1", loc="left", color=INK["quiet"])
         over_steps(below)
         legend(figure, above)
@@ -57,7 +61,7 @@ def _losses(view: NumericsView) -> Figure:
         "reference against itself. The gate judges the median over the steps; a single step may leave the band.",
         f"Teacher-forced loss over {plural(len(steps), 'step')}; median relative difference "
         f"{number(view.medians.get('loss'), 2)}, limit {number(limit, 2)}.",
-        draw(plan, height=3.1),
+        draw(plan, height=TALL),
         Table(("step", "reference", "candidate", "candidate / reference - 1"), rows),
     )
 
@@ -91,9 +95,17 @@ def _errors(view: NumericsView) -> Figure:
                 axes.plot(range(len(positive)), positive, **look)
             limit, median = view.limits.get(name), view.medians.get(name)
             if _positive(limit):
-                axes.axhline(limit, color=INK["fail"], linewidth=1.3, linestyle=(0, (6, 3)), label="limit of the median")
+                axes.axhline(
+                    limit,
+                    color=INK["fail"],
+                    linewidth=1.3,
+                    linestyle=(0, (6, 3)),
+                    label="limit of the median",
+                )
             if _positive(median):
-                axes.axhline(median, color=INK["candidate"], linewidth=0.9, linestyle=(0, (1, 1.5)), label="median")
+                axes.axhline(
+                    median, color=INK["candidate"], linewidth=0.9, linestyle=(0, (1, 1.5)), label="median"
+                )
             logarithmic(axes, ticks=4)
             axes.set_title(_NAMES.get(name, name), loc="left", color=INK["quiet"])
             over_steps(axes, label=index == len(names) - 1)
@@ -101,12 +113,20 @@ def _errors(view: NumericsView) -> Figure:
 
     count = max(len(values) for values in view.errors.values())
     rows = [
-        (str(i), *(number(_at(side.get(name, []), i), 3) for name in names for side in (view.errors, view.calibration_errors)))
+        (
+            str(i),
+            *(
+                number(_at(side.get(name, []), i), 3)
+                for name in names
+                for side in (view.errors, view.calibration_errors)
+            ),
+        )
         for i in range(count)
     ]
     columns = tuple(f"{name}, {side}" for name in names for side in ("candidate", "reference against itself"))
     words = [
-        f"{name}: median {number(view.medians.get(name), 2)}, limit {number(view.limits.get(name), 2)}" for name in names
+        f"{name}: median {number(view.medians.get(name), 2)}, limit {number(view.limits.get(name), 2)}"
+        for name in names
     ]
     return Figure(
         "errors",
@@ -114,7 +134,7 @@ def _errors(view: NumericsView) -> Figure:
         "Grey: the reference against its own record, its weights perturbed by a rounding error. Steps without a difference are "
         "gaps.",
         f"Errors over {plural(count, 'step')}: {'; '.join(words)}.",
-        draw(plan, height=3.1 if len(names) > 1 else 2.8),
+        draw(plan, height=TALL if len(names) > 1 else HEIGHT),
         Table(("step", *columns), rows),
     )
 

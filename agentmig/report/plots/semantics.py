@@ -2,13 +2,21 @@
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from agentmig.report.model import Number, Pair, SemanticsView
-from agentmig.report.plots.figure import INK, Figure, draw, drawable, legend, logarithmic
-from agentmig.report.plots.series import draw_candidate, draw_reference, fitting_scale, mark, over_steps, overlay
+from agentmig.report.plots.figure import INK, TALL, Figure, draw, drawable, legend, logarithmic, power_of_ten
+from agentmig.report.plots.series import (
+    draw_candidate,
+    draw_reference,
+    fitting_scale,
+    mark,
+    over_steps,
+    overlay,
+)
 from agentmig.report.tables import Table
 from agentmig.report.text import number, plural
 
@@ -37,16 +45,21 @@ def semantics_figures(view: SemanticsView) -> list[Figure]:
         found.append(_loss(view))
     if {"norm_before_clip", "grad_norm"} & set(view.quantities):
         found.append(_norms(view))
-    if any(known for errors in view.differences.values() for known in errors if known is not None):
-        found.append(_differences(view))
-    elif view.differences:
+    if (
+        any(known for errors in view.differences.values() for known in errors if known is not None)
+        or view.differences
+    ):
         found.append(_differences(view))
     return found
 
 
 def _mean(values: Sequence[Number]) -> Number:
     known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known and all(map(math.isfinite, known)) else (known[0] if known else None)
+    return (
+        math.fsum(known) / len(known)
+        if known and all(map(math.isfinite, known))
+        else (known[0] if known else None)
+    )
 
 
 def _sides(pairs: Sequence[Pair]) -> tuple[list[Number], list[Number]]:
@@ -85,7 +98,11 @@ def _ends(values: Sequence[Number]) -> str:
 
 
 def _parted(view: SemanticsView) -> str:
-    return f"They part first in {view.first_divergence.words}." if view.first_divergence else "No step leaves its tolerance."
+    return (
+        f"They part first in {view.first_divergence.words}."
+        if view.first_divergence
+        else "No step leaves its tolerance."
+    )
 
 
 def _norms(view: SemanticsView) -> Figure:
@@ -96,28 +113,52 @@ def _norms(view: SemanticsView) -> Figure:
         for index, name in enumerate(names):
             axes, pairs = grid[index, 0], view.quantities[name]
             for rank in range(max((len(pair.reference) for pair in pairs), default=0)):
-                draw_reference(axes, view.steps, [_of(pair.reference, rank) for pair in pairs], "reference" if not rank else "")
+                draw_reference(
+                    axes,
+                    view.steps,
+                    [_of(pair.reference, rank) for pair in pairs],
+                    "reference" if not rank else "",
+                )
             for rank in range(max((len(pair.candidate) for pair in pairs), default=0)):
-                draw_candidate(axes, view.steps, [_of(pair.candidate, rank) for pair in pairs], "candidate" if not rank else "")
+                draw_candidate(
+                    axes,
+                    view.steps,
+                    [_of(pair.candidate, rank) for pair in pairs],
+                    "candidate" if not rank else "",
+                )
             fitting_scale(axes, [values for pair in pairs for values in (pair.reference, pair.candidate)])
             axes.locator_params(axis="y", nbins=4) if axes.get_yscale() == "linear" else None
             mark(axes, view.first_divergence, view.steps, words=index == 0)
             over_steps(axes, label=index == len(names) - 1)
-            axes.set_title({"norm_before_clip": "before clipping", "grad_norm": "applied"}[name], loc="left", color=INK["quiet"])
+            axes.set_title(
+                {"norm_before_clip": "before clipping", "grad_norm": "applied"}[name],
+                loc="left",
+                color=INK["quiet"],
+            )
         legend(figure, grid[0, 0])
 
     rows = [
-        (str(step), *(_listed(side) for name in names for side in (_pair(view, name, i).reference, _pair(view, name, i).candidate)))
+        (
+            str(step),
+            *(
+                _listed(side)
+                for name in names
+                for side in (_pair(view, name, i).reference, _pair(view, name, i).candidate)
+            ),
+        )
         for i, step in enumerate(view.steps)
     ]
     columns = tuple(f"{_SHORT[name]}, {side}" for name in names for side in ("reference", "candidate"))
-    first = [f"{NAMES[name]} {_listed(_pair(view, name, 0).reference)} against {_listed(_pair(view, name, 0).candidate)}" for name in names]
+    first = [
+        f"{NAMES[name]} {_listed(_pair(view, name, 0).reference)} against {_listed(_pair(view, name, 0).candidate)}"
+        for name in names
+    ]
     return Figure(
         "norms",
         "Gradient norms",
         "A line for each rank where the ranks differ. What is applied is what the optimizer steps with.",
         f"At step {view.steps[0]}, reference against candidate: {'; '.join(first)}. {_parted(view)}",
-        draw(plan, height=3.1),
+        draw(plan, height=TALL),
         Table(("step", *columns), rows),
     )
 
@@ -137,7 +178,10 @@ def _listed(values: Sequence[Number]) -> str:
 
 def _differences(view: SemanticsView) -> Figure:
     def within(errors: Sequence[Number]) -> list[float]:
-        bounded = [None if e is None else _CEILING if math.isnan(e) else min(max(e, _FLOOR), _CEILING) for e in errors]
+        bounded = [
+            None if e is None else _CEILING if math.isnan(e) else min(max(e, _FLOOR), _CEILING)
+            for e in errors
+        ]
         return drawable(bounded)
 
     def plan(figure: Canvas) -> None:
@@ -155,18 +199,20 @@ def _differences(view: SemanticsView) -> Figure:
                 label=_SHORT[name],
             )
         if view.tolerance is not None and _FLOOR < view.tolerance < _CEILING:
-            axes.axhline(view.tolerance, color=INK["ink"], linewidth=1.2, linestyle=(0, (6, 3)), label="tolerance")
+            axes.axhline(
+                view.tolerance, color=INK["ink"], linewidth=1.2, linestyle=(0, (6, 3)), label="tolerance"
+            )
         logarithmic(axes)
         axes.set_ylim(_FLOOR / 2, _ceiling(view))
-        formatter = axes.yaxis.get_major_formatter()
-        axes.yaxis.set_major_formatter(partial(_floor_is_zero, formatter))
+        _ticks(axes, _ceiling(view))
         mark(axes, view.first_divergence, view.steps, words=False)
         over_steps(axes)
         legend(figure, axes)
 
     names = list(view.differences)
     rows = [
-        (str(step), *(number(view.differences[name][i], 3) for name in names)) for i, step in enumerate(view.steps)
+        (str(step), *(number(view.differences[name][i], 3) for name in names))
+        for i, step in enumerate(view.steps)
     ]
     largest = [f"{NAMES[n]} {number(_largest(view.differences[n]), 2)}" for n in names]
     return Figure(
@@ -179,9 +225,14 @@ def _differences(view: SemanticsView) -> Figure:
     )
 
 
-def _floor_is_zero(formatter: object, value: float, place: int) -> str:
-    assert callable(formatter)
-    return "0" if value <= _FLOOR * 1.01 else str(formatter(value, place))
+def _ticks(axes: Axes, top: float) -> None:
+    """A few powers of ten, and the floor, which stands for no difference at all."""
+    highest = math.floor(math.log10(top))
+    powers = [10.0**exponent for exponent in range(highest, -16, -max(3, (highest + 16) // 4))]
+    axes.yaxis.set_major_locator(FixedLocator([_FLOOR, *powers]))
+    axes.yaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: "0" if value <= _FLOOR else power_of_ten(value))
+    )
 
 
 def _ceiling(view: SemanticsView) -> float:

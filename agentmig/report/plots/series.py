@@ -13,23 +13,41 @@ _ORDERS = 50.0
 """Positive curves that span more than this factor are drawn on a logarithmic scale."""
 
 
-def overlay(axes: Axes, steps: Sequence[int], reference: Sequence[Number], candidate: Sequence[Number]) -> None:
+def overlay(
+    axes: Axes, steps: Sequence[int], reference: Sequence[Number], candidate: Sequence[Number]
+) -> None:
     """The reference as a broad line, the candidate as a thin one with dots upon it, so that both show where they agree."""
     draw_reference(axes, steps, reference)
     draw_candidate(axes, steps, candidate)
 
 
-def draw_reference(axes: Axes, steps: Sequence[int], values: Sequence[Number], label: str = "reference") -> None:
+def draw_reference(
+    axes: Axes, steps: Sequence[int], values: Sequence[Number], label: str = "reference"
+) -> None:
     """One curve of the reference."""
     axes.plot(
-        steps, drawable(values), color=INK["reference"], linewidth=5.0, alpha=0.45, solid_capstyle="round", label=label
+        steps,
+        drawable(values),
+        color=INK["reference"],
+        linewidth=5.0,
+        alpha=0.45,
+        solid_capstyle="round",
+        label=label,
     )
 
 
-def draw_candidate(axes: Axes, steps: Sequence[int], values: Sequence[Number], label: str = "candidate") -> None:
+def draw_candidate(
+    axes: Axes, steps: Sequence[int], values: Sequence[Number], label: str = "candidate"
+) -> None:
     """One curve of the candidate, with a word where its numbers end."""
     axes.plot(
-        steps, drawable(values), color=INK["candidate"], linewidth=1.3, marker="o", markersize=3.2, label=label
+        steps,
+        drawable(values),
+        color=INK["candidate"],
+        linewidth=1.3,
+        marker="o",
+        markersize=3.2,
+        label=label,
     )
     if missing := lost(values):
         first = steps[missing[0]]
@@ -62,19 +80,14 @@ def fitting_scale(axes: Axes, curves: Sequence[Sequence[Number]]) -> None:
 
 def mark(axes: Axes, divergence: Divergence | None, steps: Sequence[int], words: bool = True) -> None:
     """A line at the step where the runs part first."""
-    if divergence is None or divergence.step is None or not steps or not steps[0] <= divergence.step <= steps[-1]:
+    if (
+        divergence is None
+        or divergence.step is None
+        or not steps
+        or not steps[0] <= divergence.step <= steps[-1]
+    ):
         return
     axes.axvline(divergence.step, color=INK["fail"], linestyle=(0, (4, 2)), linewidth=1.2)
     if not words:
         return
-    left = divergence.step <= (steps[0] + steps[-1]) / 2
-    axes.annotate(
-        f"first divergence: step {divergence.step}",
-        (divergence.step, 1.0),
-        xycoords=("data", "axes fraction"),
-        xytext=(5 if left else -5, -2),
-        textcoords="offset points",
-        ha="left" if left else "right",
-        va="top",
-        color=INK["fail"],
-    )
+    axes.set_title(f"first divergence: step {divergence.step}", loc="right", color=INK["fail"])

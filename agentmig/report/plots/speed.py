@@ -22,16 +22,28 @@ def speed_figure(views: Sequence[SpeedView]) -> Figure:
         above, below = figure.subplots(2, 1, height_ratios=(len(sides) + 0.6, len(ratios) + 0.6))
         names = [f"{short(side.name, 14)}{' (em.)' if side.emulated else ''}" for side in sides]
         _rows(above, names, [side.seconds for side in sides], "seconds of a training")
-        _rows(below, [short(name, 14) for name, _ in ratios], [ratio for _, ratio in ratios], "times the reference's seconds", first=1)
+        _rows(
+            below,
+            [short(name, 14) for name, _ in ratios],
+            [ratio for _, ratio in ratios],
+            "times the reference's seconds",
+            first=1,
+        )
         below.axvline(1, color=INK["quiet"], linewidth=0.9)
 
-    rows = [(side.name, str(len(side.seconds.values)), number(side.seconds.mean), interval(side.seconds)) for side in sides]
+    rows = [
+        (side.name, str(len(side.seconds.values)), number(side.seconds.mean), interval(side.seconds))
+        for side in sides
+    ]
     rows += [(f"{name} / reference", "", number(ratio.mean), interval(ratio)) for name, ratio in ratios]
     return Figure(
         "speed",
         "Time of a whole training",
         "Points are runs; bars geometric means with 95% intervals. (em.): EMULATED, not the accelerator's speed.",
-        "; ".join(f"{name} takes {number(ratio.mean, 3)} times the reference's seconds ({interval(ratio)})" for name, ratio in ratios)
+        "; ".join(
+            f"{name} takes {number(ratio.mean, 3)} times the reference's seconds ({interval(ratio)})"
+            for name, ratio in ratios
+        )
         + ".",
         draw(plan, height=min(6.0, 1.5 + 0.3 * (len(sides) + len(ratios)))),
         Table(("side", "runs", "mean", "95% interval"), rows),
@@ -45,13 +57,23 @@ def interval(estimate: Estimate) -> str:
     return f"{number(estimate.low)} to {number(estimate.high)}"
 
 
-def _rows(axes: Axes, names: Sequence[str], estimates: Sequence[Estimate], title: str, first: int = 0) -> None:
+def _rows(
+    axes: Axes, names: Sequence[str], estimates: Sequence[Estimate], title: str, first: int = 0
+) -> None:
     for index, estimate in enumerate(estimates):
         row = len(estimates) - 1 - index
         colour = "reference" if index + first == 0 else "candidate"
         mean, low, high = drawable([estimate.mean, estimate.low, estimate.high])
         values = drawable(estimate.values)
-        axes.plot(values, [row - 0.22] * len(values), linestyle="none", marker="o", markersize=3.4, color=INK[colour], alpha=0.6)
+        axes.plot(
+            values,
+            [row - 0.22] * len(values),
+            linestyle="none",
+            marker="o",
+            markersize=3.4,
+            color=INK[colour],
+            alpha=0.6,
+        )
         if not math.isnan(mean):
             axes.plot([mean], [row], marker="D", markersize=5, color=INK[colour], linestyle="none")
         if not (math.isnan(low) or math.isnan(high)):
