@@ -75,7 +75,7 @@ class _File(TomlConfigSettingsSource):
         self._folder = file.parent
         super().__init__(settings_cls, file)
 
-    def _read_file(self, file_path: Path) -> dict[str, Any]:
+    def _read_file(self, file_path: Any) -> dict[str, Any]:
         values = super()._read_file(file_path)
         for name in ("runs", "cache", "policy", "prices"):
             if isinstance(values.get(name), str):

@@ -7,6 +7,7 @@ session in a fresh process and forks it, so that no two processes ever write one
 
 import contextlib
 import json
+import logging
 import uuid
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -27,6 +28,9 @@ from agentmig.agent.transcript import TranscriptCopy
 from agentmig.execution.isolation import Isolation
 from agentmig.journal.events import SessionEnded, Usage
 from agentmig.spec.prices import PriceBook
+
+# The SDK logs what it also raises, and that becomes the detail of how a stretch ended.
+logging.getLogger("claude_agent_sdk").setLevel(logging.CRITICAL)
 
 _TICK_S = 0.5
 _GRACE_S = 10.0

@@ -19,6 +19,8 @@ _MARKS: dict[State, tuple[str, str]] = {
     "not needed": ("·", "dim"),
 }
 _NOT_READY = 2
+_SHOWN = 3
+"""Checks that are named while they run: as many as fit on a line."""
 
 
 def doctor(
@@ -51,7 +53,7 @@ def _examine(workload: Path | None) -> Examined:
     with console.status("looking …") as status:  # shows nothing where there is no terminal
 
         def running(names: list[str]) -> None:
-            status.update(f"looking at {escape(', '.join(names))} …")
+            status.update(f"looking at {escape(', '.join(names[:_SHOWN]))} …")
 
         return asyncio.run(examine(workload, running))
 
@@ -72,8 +74,12 @@ def print_report(console: Console, report: Report, only_the_end: bool = False) -
         console.print("[bold green]ready[/]: nothing that `agentmig run` needs is missing or broken")
     else:
         count = len(report.failing)
-        things = "1 thing" if count == 1 else f"{count} things"
-        console.print(f"[bold red]not ready[/]: {things} that `agentmig run` needs missing or broken")
+        things = (
+            "1 thing that `agentmig run` needs is"
+            if count == 1
+            else f"{count} things that `agentmig run` needs are"
+        )
+        console.print(f"[bold red]not ready[/]: {things} missing or broken")
 
 
 def _line(result: Result, width: int) -> str:

@@ -18,14 +18,14 @@ from agentmig.errors import AgentmigError
 _BEFORE, _DOING, _AFTER = "Before a run", "A run", "After a run"
 COMMANDS = {
     "init": (_BEFORE, "Draft a workload file for a project, and say what only you can tell."),
-    "doctor": (_BEFORE, "See what works on this machine and what lacks, with the command that gets it."),
+    "doctor": (_BEFORE, "Look at everything that a run needs, and say how to get what is missing or broken."),
     "plan": (
         _BEFORE,
         "Show what a run would do, how long it would take and what it would cost; starts nothing.",
     ),
     "reference": (
         _BEFORE,
-        "Measure the untouched code, look at what is known of it, move it between machines.",
+        "Measure the untouched code on its own hardware, once, and use the results in every run.",
     ),
     "run": (_DOING, "Migrate a workload with Claude Code, and verify every claim by independent runs."),
     "resume": (
@@ -37,7 +37,7 @@ COMMANDS = {
     "report": (_AFTER, "Write a run's report as one HTML file and as Markdown."),
     "study": (
         _AFTER,
-        "Tables over many migrations: levels reached, attempts, causes, interventions, cost, speed.",
+        "Tables over many migrations: levels, attempts, causes, interventions, cost, speed.",
     ),
 }
 """Panel of the help, and the first line of each command's own help."""

@@ -16,12 +16,15 @@ from agentmig.supervisor.inputs import Inputs, read_inputs
 
 def _target_names(context: typer.Context, incomplete: str) -> Iterable[str]:
     """Shell completion: the targets of the workload file on the command line."""
-    file = context.params.get("workload")
-    try:
-        names = list(load_workload(Path(file)).targets) if file else []
-    except AgentmigError:
-        names = []
-    return [name for name in names if name.startswith(incomplete)]
+    # While the option has no value yet, the argument before it is among the words that are left over.
+    for word in (context.params.get("workload"), *context.args):
+        try:
+            names = load_workload(Path(word)).targets if word else {}
+        except AgentmigError:
+            continue
+        if names:
+            return [name for name in names if name.startswith(incomplete)]
+    return []
 
 
 WorkloadFile = Annotated[

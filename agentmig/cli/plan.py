@@ -25,7 +25,10 @@ def plan(
     """Show what a run would do, how long it would take and what it would cost; starts nothing."""
     inputs = options.inputs(workload, target, policy, prices)
     document = plan_run(
-        inputs, known_before(inputs), "verify" if by_hand else "migrate", "nobody" if by_hand else "live"
+        inputs,
+        known_before(inputs.workload),
+        "verify" if by_hand else "migrate",
+        "nobody" if by_hand else "live",
     )
     if as_json:
         typer.echo(document.model_dump_json(indent=2))

@@ -211,13 +211,17 @@ def _agree(chosen: list[Stored], shown: bool) -> None:
     Raises:
         ExpiryError: nobody is there to ask, or they said no.
     """
-    if not sys.stdin.isatty():
+    if not _at_terminal():
         raise ExpiryError("nobody is at the terminal to agree: add --yes to remove these results")
     if not shown:
         _print_chosen(Console(stderr=True, highlight=False, soft_wrap=True), chosen)
     total = size(sum(each.size for each in chosen))
     if not typer.confirm(f"Remove {total}? They can only be measured again.", err=True):
         raise ExpiryError("nothing was removed")
+
+
+def _at_terminal() -> bool:
+    return sys.stdin.isatty()
 
 
 def _remove(chosen: list[Stored]) -> tuple[list[Stored], dict[str, str]]:

@@ -19,6 +19,8 @@ def short(parts: Sequence[str]) -> str:
 
 def size(count: int) -> str:
     """A number of bytes in words."""
+    if count < 1e5:
+        return f"{count / 1e3:.0f} kB"
     return f"{count / 1e6:.1f} MB" if count < 1e9 else f"{count / 1e9:.1f} GB"
 
 

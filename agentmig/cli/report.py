@@ -22,7 +22,7 @@ def report(
     runs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[RUN]...",
+            metavar="RUN",
             help="Folders of runs, their names (or beginnings of them), or `latest`, which is the default. Several give one "
             "document that begins with a table of them.",
             autocompletion=run_names,

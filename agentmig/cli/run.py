@@ -47,7 +47,7 @@ def run(
     speaker = script or service_from(os.environ)
     voice = voice_of(inputs, script)
     quiet = options.quiet(quiet)
-    plan = plan_run(inputs, known_before(inputs), "migrate", voice.words)
+    plan = plan_run(inputs, known_before(inputs.workload), "migrate", voice.words)
     if not (quiet or as_json):
         print_plan(Console(highlight=False, soft_wrap=True), plan)
     if not yes:

@@ -11,6 +11,7 @@ from agentmig.cli.recording import record
 from agentmig.errors import AgentmigError
 from agentmig.journal import Event, Journal, fold
 from agentmig.journal.view import view
+from agentmig.report.junit import junit
 from agentmig.supervisor.limits import Limits
 from agentmig.supervisor.migrate import verify_candidate
 from agentmig.supervisor.setup import Voice, set_up
@@ -59,8 +60,6 @@ def verify(
 
     def write_junit(events: list[Event], folder: Path) -> None:
         if junit_file:
-            from agentmig.report.junit import junit
-
             try:
                 junit_file.write_text(junit(view(fold(events))), encoding="utf-8")
             except OSError as error:

@@ -35,7 +35,7 @@ def checks() -> list[Check]:
         return judge_sdk(version(_SDK), requires("agentmig") or [])
 
     async def key() -> Finding:
-        return judge_key(os.environ, Path.home() / ".claude" / ".credentials.json")
+        return judge_key(os.environ, Path(os.environ.get("HOME", "/")) / ".claude" / ".credentials.json")
 
     async def service() -> Finding:
         return await reach({**os.environ, "ANTHROPIC_API_KEY": "none is needed to knock"})
@@ -97,7 +97,7 @@ def judge_key(environ: Mapping[str, str], login: Path) -> Finding:
         key = service_from(environ).api_key
     except AgentError:
         others = [name for name in _LOGINS if environ.get(name)]
-        others += ["a login of Claude Code"] if login.is_file() else []
+        others += ["a login of Claude Code"] if os.access(login, os.R_OK) else []
         instead = f" ({' and '.join(others)} can't be used: a run has no access to them)" if others else ""
         return missing(f"ANTHROPIC_API_KEY is not set{instead}", step)
     if key != key.strip() or not key.isascii() or not key.isprintable():

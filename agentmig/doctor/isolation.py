@@ -10,13 +10,14 @@ from pathlib import Path
 from agentmig.doctor.checks import Check
 from agentmig.doctor.child import Ended, run
 from agentmig.doctor.install import as_root, install
-from agentmig.doctor.results import Finding, Result, broken, missing, ok, warn
+from agentmig.doctor.results import Finding, Result, broken, missing, ok, softened
 from agentmig.execution.isolation import Isolation, IsolationError
 
 _TIMEOUT_S = 10.0
 _WITHOUT = (
     "with --no-isolation the agent and all runs have your own rights: your files, your keys, your network"
 )
+_AGREED = 'the setting isolation = "optional" agrees to go on without'
 _SWITCHES = {
     "kernel/apparmor_restrict_unprivileged_userns": ("1", "0"),
     "kernel/unprivileged_userns_clone": ("0", "1"),
@@ -44,7 +45,7 @@ def check(optional: bool) -> Check:
 
     async def look() -> list[Result]:
         return [
-            (_allowed(finding) if optional else finding).named(name, "isolation")
+            (softened(finding, _AGREED) if optional else finding).named(name, "isolation")
             for name, finding in (await try_wall()).items()
         ]
 
@@ -123,9 +124,3 @@ def _permission() -> str:
         "allow unprivileged user namespaces where this container is started (docker: --security-opt seccomp=unconfined "
         "--security-opt apparmor=unconfined --security-opt systempaths=unconfined), or add --no-isolation"
     )
-
-
-def _allowed(finding: Finding) -> Finding:
-    if finding.state not in ("missing", "broken"):
-        return finding
-    return warn(f'{finding.seen}; the setting isolation = "optional" agrees to go on without', finding.fix)

@@ -1,5 +1,6 @@
 """The machines of a workload: whether ssh gets there without a question, and what is found there."""
 
+import re
 import shlex
 import shutil
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from agentmig.doctor.checks import Check
 from agentmig.doctor.child import Ended, run
 from agentmig.doctor.install import install
 from agentmig.doctor.machine import ENVIRONMENT_GB
-from agentmig.doctor.results import Finding, Result, broken, missing, ok, warn
+from agentmig.doctor.results import Finding, Result, broken, missing, ok, softened, warn
 from agentmig.doctor.uses import Use
 from agentmig.spec.workload import Machine, Workload
 
@@ -20,63 +21,66 @@ _NODES = {"GPU": ("/dev/nvidia",), "TPU": ("/dev/accel", "/dev/vfio/"), "CPU": (
 
 
 def checks(workload: Workload, asked: Sequence[Use]) -> list[Check]:
-    """A check for each machine that the workload names or uses."""
+    """Checks for each machine that the workload names or uses."""
     names = dict.fromkeys([*(use.as_target.machine for use in asked), *workload.machines])
-    return [_check(name, workload, [use for use in asked if use.as_target.machine == name]) for name in names]
+    return [check for name in names for check in _of(name, workload, asked)]
 
 
-def _check(name: str, workload: Workload, asked: Sequence[Use]) -> Check:
+def _of(name: str, workload: Workload, asked: Sequence[Use]) -> list[Check]:
     machine = workload.machines.get(name, Machine())
+    uses = [use for use in asked if use.as_target.machine == name]
 
-    async def look() -> Finding | list[Result]:
+    def host_check(host: str) -> Check:
+        async def look() -> list[Result]:
+            found = await _host(f"{name}: {host}", host, name, workload, uses)
+            return [
+                (finding if uses else softened(finding, "nothing runs there")).named(label, "machines")
+                for label, finding in found.items()
+            ]
+
+        return Check(f"{name}: {host}", "machines", look)
+
+    async def alone() -> Finding:
         if machine.kind == "local":
             return ok("this machine")
-        hosts = machine.workers or ([machine.host] if machine.host else [])
         if not hosts:
-            return broken("of kind ssh, without a host", f"write machines.{name}.host or .workers")
-        if shutil.which("ssh") is None:
-            return missing("ssh is not installed", install(["openssh-client"]))
-        found = [result for host in hosts for result in await _host(name, host, workload, asked)]
-        runner = warn(
-            "this version runs on the machine it is started on; runs over ssh come later",
-            f"until then run agentmig on {name} itself",
-        )
-        return [*found, runner.named(f"{name}: ssh", "machines")]
+            lacks = broken("of kind ssh, without a host", f"write machines.{name}.host or .workers")
+            return lacks if uses else softened(lacks, "nothing runs there")
+        return warn("this version runs on the machine that it is started on; there are no runs over ssh")
 
-    return Check(name, "machines", look)
+    hosts = [] if machine.kind == "local" else machine.workers or ([machine.host] if machine.host else [])
+    return [Check(name, "machines", alone), *map(host_check, hosts)]
 
 
-async def _host(name: str, host: str, workload: Workload, asked: Sequence[Use]) -> list[Result]:
-    label = f"{name}: {host}"
+async def _host(
+    label: str, host: str, machine: str, workload: Workload, asked: Sequence[Use]
+) -> dict[str, Finding]:
+    if shutil.which("ssh") is None:
+        return {label: missing("ssh is not installed", install(["openssh-client"]))}
     knock = await run(_ssh(host, ["true"]), timeout_s=_TIMEOUT_S)
     if not knock.ok:
-        return [explain(host, knock).named(label, "machines")]
+        return {label: explain(host, knock)}
     found = {label: ok("reached over ssh without a question")}
-    paths = [data.paths[name] for data in workload.data.values() if name in data.paths]
+    paths = [data.paths[machine] for data in workload.data.values() if machine in data.paths]
     for python, use in _interpreters(workload, asked).items():
-        backend = use.demand[0] if use else "none"
-        words = (
-            ["env", f"PJRT_DEVICE={use.demand[1]}", python, "-", backend, *paths]
-            if use
-            else [python, "-", "none", *paths]
-        )
+        words = [python, "-", use.demand[0] if use else "none", *paths]
+        words = ["env", f"PJRT_DEVICE={use.demand[1]}", *words] if use else words
         trial = await backends.start(_ssh(host, words), [], None)
-        where = f"{label} {python}"
+        where = f"{label} {use.as_target.environment if use else 'Python'}"
         if trial.facts is None:
             step = (
-                f"install Python there: ssh {host} {install(['python3'])}"
-                if python == "python3"
-                else f"correct the path {python}"
+                f"correct environments.{use.as_target.environment}.python"
+                if use
+                else "install Python 3 there"
             )
-            found[where] = missing(f"{python} does not run there: {trial.ended.how}", step)
+            found[where] = missing(f"{python} does not run there: {trial.ended.how}", f"{host}: {step}")
             continue
         found[where] = judge_facts(trial.facts, host, asked)
         if use:
-            step = f"install it there for {python}"
-            found[f"{label} {backends.LABELS[use.demand[0]]}"] = backends.judge(
-                trial, *use.demand, step, step
-            )
-    return [finding.named(at, "machines") for at, finding in found.items()]
+            label_of = backends.LABELS[use.demand[0]]
+            step = f"{host}: install {label_of} for {python}"
+            found[f"{where} {label_of}"] = backends.judge(trial, *use.demand, step, step)
+    return found
 
 
 def _interpreters(workload: Workload, asked: Sequence[Use]) -> dict[str, Use | None]:
@@ -114,13 +118,15 @@ def judge_facts(facts: Facts, host: str, asked: Sequence[Use]) -> Finding:
 
 def explain(host: str, knock: Ended) -> Finding:
     """Why ssh did not get in, and what to do."""
-    said = knock.output
     for sign, state, seen, step in _REASONS:
-        if sign in said:
-            return state(f"{seen} ({knock.last_line})", step.format(host=shlex.quote(host)))
-    if knock.exit_code is None:
-        return broken(f"no answer within {knock.wall_s:.0f} s", f"ssh -v {shlex.quote(host)} true")
-    return broken(f"ssh: {knock.how}", f"ssh -v {shlex.quote(host)} true")
+        if sign in knock.output:
+            forget = re.search(r"ssh-keygen -f .*", knock.output)
+            words = {
+                "host": shlex.quote(host),
+                "forget": forget[0].strip() if forget else "ssh-keygen -R its name",
+            }
+            return state(f"{seen} ({knock.last_line})", step.format(**words))
+    return broken(f"ssh: {knock.how}", f"ssh -v -- {shlex.quote(host)} true")
 
 
 _REASONS = (
@@ -128,7 +134,7 @@ _REASONS = (
         "REMOTE HOST IDENTIFICATION HAS CHANGED",
         broken,
         "its host key is another one than before: a new installation, or somebody in between",
-        "ask who runs {host}; if the change is theirs: ssh-keygen -R {host}, then ssh {host} true",
+        "ask who runs {host}; if the change is theirs: {forget}, then ssh {host} true",
     ),
     (
         "Host key verification failed",
@@ -159,8 +165,8 @@ _REASONS = (
         "Connection refused",
         broken,
         "no ssh server listens there",
-        "start sshd there, or correct its port in ~/.ssh/config",
+        "{host}: start sshd there, or correct its port in ~/.ssh/config",
     ),
-    ("timed out", broken, "it does not answer", "start the machine, or correct its address in ~/.ssh/config"),
-    ("No route to host", broken, "there is no way to it", "connect to its network (VPN), then try again"),
+    ("timed out", broken, "it does not answer", "{host}: start it, or correct its address in ~/.ssh/config"),
+    ("No route to host", broken, "there is no way to it", "{host}: connect to its network, then try again"),
 )

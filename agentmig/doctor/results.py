@@ -104,3 +104,8 @@ def broken(seen: str, fix: str = "") -> Finding:
 def not_needed(seen: str) -> Finding:
     """It may be there or not: nothing asks for it."""
     return Finding(state="not needed", seen=seen)
+
+
+def softened(finding: Finding, why: str) -> Finding:
+    """What lacks as a warning, where a run can begin all the same."""
+    return warn(f"{finding.seen}; {why}", finding.fix) if finding.state in ("missing", "broken") else finding

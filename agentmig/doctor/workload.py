@@ -11,6 +11,11 @@ from agentmig.settings import Settings
 from agentmig.spec import PriceBook, SpecError, load_prices
 from agentmig.spec.workload import Workload
 
+_STEPS = {
+    "(file)": "name a workload file that can be read; `agentmig init` drafts one",
+    "(syntax)": "correct the TOML of the workload file",
+}
+
 
 def mistakes(error: SpecError) -> list[Result]:
     """A result for each mistake in the file."""
@@ -18,7 +23,7 @@ def mistakes(error: SpecError) -> list[Result]:
     for problem in error.problems:
         place = f"{problem.file}:{problem.line}" if problem.line else str(problem.file)
         seen = f"{place}: found {problem.found}; {problem.allowed}"
-        step = f"correct {problem.key} in {place}"
+        step = _STEPS.get(problem.key, f"correct {problem.key} in {place}")
         found.append(broken(seen, step).named(problem.key, "workload"))
     return found
 

@@ -56,7 +56,9 @@ class Module:
     @cached_property
     def nodes(self) -> list[ast.AST]:
         """All nodes in the order of their lines."""
-        return sorted(ast.walk(self.tree), key=lambda node: (getattr(node, "lineno", 0), getattr(node, "col_offset", 0)))
+        return sorted(
+            ast.walk(self.tree), key=lambda node: (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
+        )
 
     @cached_property
     def calls(self) -> list[ast.Call]:
@@ -158,7 +160,9 @@ class Module:
     @cached_property
     def functions(self) -> dict[str, Function]:
         """Functions and methods by name; the last of a name counts."""
-        return {node.name: node for node in self.nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+        return {
+            node.name: node for node in self.nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        }
 
     @cached_property
     def classes(self) -> dict[str, ast.ClassDef]:
@@ -181,15 +185,23 @@ class Module:
             if isinstance(node, ast.For | ast.While):
                 return True
             value = node.value if isinstance(node, ast.Expr | ast.Assign) else None
-            if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in self.functions:
+            if (
+                isinstance(value, ast.Call)
+                and isinstance(value.func, ast.Name)
+                and value.func.id in self.functions
+            ):
                 return True
-            if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "parse_args":
+            if (
+                isinstance(value, ast.Call)
+                and isinstance(value.func, ast.Attribute)
+                and value.func.attr == "parse_args"
+            ):
                 return True
         return False
 
     @cached_property
     def assignments(self) -> dict[str, list[tuple[ast.AST, ast.expr]]]:
-        """Values given to each plain name (`x`) or attribute of an object (`self.x`), in order, with the statement."""
+        """Values given to each name (`x`) or attribute (`self.x`), also by `with`, in order, each with its statement."""
         result: dict[str, list[tuple[ast.AST, ast.expr]]] = {}
         for node in self.nodes:
             targets: list[ast.expr] = []
@@ -197,8 +209,10 @@ class Module:
                 targets = node.targets
             elif isinstance(node, ast.AnnAssign | ast.NamedExpr):
                 targets = [node.target]
-            value = getattr(node, "value", None)
-            for target in targets:
+            pairs = [(target, getattr(node, "value", None)) for target in targets]
+            if isinstance(node, ast.With | ast.AsyncWith):
+                pairs = [(item.optional_vars, item.context_expr) for item in node.items if item.optional_vars]
+            for target, value in pairs:
                 if value is not None and isinstance(target, ast.Name | ast.Attribute):
                     result.setdefault(written(target), []).append((node, value))
         return result

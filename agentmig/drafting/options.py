@@ -107,9 +107,14 @@ def _argparse(module: Module) -> Iterator[Option]:
             name,
             "flag" if flags else "positional",
             module.place(call),
-            default=False if action == "store_true" else True if action == "store_false" else constant(keyword(call, "default")),
+            default=False
+            if action == "store_true"
+            else True
+            if action == "store_false"
+            else constant(keyword(call, "default")),
             required=constant(keyword(call, "required")) is True or not optional,
-            switch=action in ("store_true", "store_false") or _ends(module, keyword(call, "action"), "BooleanOptionalAction"),
+            switch=action in ("store_true", "store_false")
+            or _ends(module, keyword(call, "action"), "BooleanOptionalAction"),
             choices=_choices(keyword(call, "choices")),
             help=_text(keyword(call, "help")),
         )
@@ -161,7 +166,9 @@ def _click(module: Module) -> Iterator[Option]:
             "flag" if flag.startswith("-") else "positional",
             module.place(call),
             default=constant(given),
-            required=constant(keyword(call, "required")) is True or not flag.startswith("-") and given is None,
+            required=constant(keyword(call, "required")) is True
+            or not flag.startswith("-")
+            and given is None,
             switch=constant(keyword(call, "is_flag")) is True,
             help=_text(keyword(call, "help")),
         )
@@ -171,8 +178,12 @@ def _typer_and_fire(module: Module) -> Iterator[Option]:
     for function, style in _command_functions(module):
         arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
         filled = len(function.args.args) - len(function.args.defaults)
-        defaults: list[ast.expr | None] = [None] * filled + list(function.args.defaults) + list(function.args.kw_defaults)
-        for parameter, default in zip(arguments, defaults[-len(arguments) :] if arguments else [], strict=False):
+        defaults: list[ast.expr | None] = (
+            [None] * filled + list(function.args.defaults) + list(function.args.kw_defaults)
+        )
+        for parameter, default in zip(
+            arguments, defaults[-len(arguments) :] if arguments else [], strict=False
+        ):
             if parameter.arg in ("self", "ctx"):
                 continue
             flag = parameter.arg.replace("_", "-") if style == "typer" else parameter.arg
@@ -215,7 +226,10 @@ def _dataclasses(reach: Reach, near: Iterable[Module]) -> Iterator[Option]:
         for call in module.calls:
             called = module.called(call)
             last = called.split(".")[-1]
-            known = last in ("HfArgumentParser", "TrlParser", "add_arguments") or called in ("tyro.cli", "simple_parsing.parse")
+            known = last in ("HfArgumentParser", "TrlParser", "add_arguments") or called in (
+                "tyro.cli",
+                "simple_parsing.parse",
+            )
             if not known or not call.args:
                 continue
             first = call.args[0]
@@ -265,9 +279,15 @@ def _training_arguments(place: Place) -> Iterator[Option]:
 def _hydra(project: Project, near: Iterable[Module]) -> Iterator[Option]:
     for module in near:
         for call in module.calls:
-            if module.called(call).split(".")[-2:] != ["hydra", "main"] and module.called(call) != "hydra.main":
+            if (
+                module.called(call).split(".")[-2:] != ["hydra", "main"]
+                and module.called(call) != "hydra.main"
+            ):
                 continue
-            folder, name = constant(argument(call, 0, "config_path")), constant(argument(call, 1, "config_name"))
+            folder, name = (
+                constant(argument(call, 0, "config_path")),
+                constant(argument(call, 1, "config_name")),
+            )
             if not isinstance(name, str):
                 continue
             where = normpath(join(dirname(module.path), folder if isinstance(folder, str) else "."))

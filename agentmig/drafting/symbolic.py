@@ -11,7 +11,23 @@ from agentmig.drafting.module import Function, Module, argument, constant, writt
 from agentmig.drafting.options import Option
 
 _DEPTH = 14
-_SAME_PATH = frozenset({"abspath", "realpath", "normpath", "expanduser", "expandvars", "Path", "PurePath", "str", "resolve", "absolute", "fspath"})
+_STEPS = 3000
+"""Nodes looked at for one expression; strangers' code can refer to itself in endless ways."""
+_SAME_PATH = frozenset(
+    {
+        "abspath",
+        "realpath",
+        "normpath",
+        "expanduser",
+        "expandvars",
+        "Path",
+        "PurePath",
+        "str",
+        "resolve",
+        "absolute",
+        "fspath",
+    }
+)
 _PERCENT = re.compile(r"%(?:\((\w+)\))?[-+ #0]*(?:\*|\d+)?(?:\.\d+)?[diouxXeEfFgGcrsa%]")
 
 
@@ -60,12 +76,16 @@ class Symbols:
     def __init__(self, reach: Reach, options: Sequence[Option]):
         self._reach = reach
         self._options = {option.name: option for option in reversed(options)}
-        self._tails = {name.rsplit(".", 1)[-1]: option for name, option in self._options.items() if "." in name}
+        self._tails = {
+            name.rsplit(".", 1)[-1]: option for name, option in self._options.items() if "." in name
+        }
         self._globals = {o.name for o in options if o.style == "assignment"}
         self._calls = _calls_by_name(reach)
+        self._steps = 0
 
     def evaluate(self, module: Module, node: ast.expr | None) -> Template:
         """What an expression is made of."""
+        self._steps = _STEPS
         return _joined(self._value(module, node, _DEPTH))
 
     def option(self, node: ast.AST) -> Option | None:
@@ -81,20 +101,24 @@ class Symbols:
             return self._options.get(node.id)
         return None
 
-    def options_within(self, module: Module, node: ast.AST, depth: int = 4) -> list[Option]:
+    def options_within(self, module: Module, node: ast.AST) -> list[Option]:
         """Options that anything inside an expression reads, local names followed."""
         found: list[Option] = []
-        for part in ast.walk(node):
-            if option := self.option(part):
-                found.append(option)
-            elif isinstance(part, ast.Name) and depth and part.id in module.assignments:
-                value = self._assigned(module, part, part.id)
-                if value is not None and value is not node:
-                    found += self.options_within(module, value, depth - 1)
+        waiting, seen = [node], {node}
+        while waiting and len(seen) < _STEPS:
+            for part in ast.walk(waiting.pop()):
+                if option := self.option(part):
+                    found.append(option)
+                elif isinstance(part, ast.Name):
+                    value = self._assigned(module, part, part.id)
+                    if value is not None and value not in seen:
+                        seen.add(value)
+                        waiting.append(value)
         return list(dict.fromkeys(found))
 
     def _value(self, module: Module, node: ast.expr | None, depth: int) -> Template:
-        if node is None or depth <= 0:
+        self._steps -= 1
+        if node is None or depth <= 0 or self._steps <= 0:
             return (Unknown(),)
         if isinstance(node, ast.Constant):
             known = isinstance(node.value, str | int | float) and not isinstance(node.value, bool)
@@ -157,11 +181,23 @@ class Symbols:
             parts = [self._value(module, arg, depth - 1) for arg in node.args]
             if last == "joinpath" and isinstance(node.func, ast.Attribute):
                 parts.insert(0, self._value(module, node.func.value, depth - 1))
-            return tuple(piece for index, part in enumerate(parts) for piece in (("/", *part) if index else part))
+            return tuple(
+                piece for index, part in enumerate(parts) for piece in (("/", *part) if index else part)
+            )
         if last in _SAME_PATH:
-            inner = node.args[0] if node.args else node.func.value if isinstance(node.func, ast.Attribute) else None
-            parts = [self._value(module, arg, depth - 1) for arg in ([inner, *node.args[1:]] if inner else [])]
-            return tuple(piece for index, part in enumerate(parts) for piece in (("/", *part) if index else part))
+            inner = (
+                node.args[0]
+                if node.args
+                else node.func.value
+                if isinstance(node.func, ast.Attribute)
+                else None
+            )
+            parts = [
+                self._value(module, arg, depth - 1) for arg in ([inner, *node.args[1:]] if inner else [])
+            ]
+            return tuple(
+                piece for index, part in enumerate(parts) for piece in (("/", *part) if index else part)
+            )
         if last == "format" and isinstance(node.func, ast.Attribute):
             text = literal(self._value(module, node.func.value, depth - 1))
             if text is not None:
@@ -197,12 +233,14 @@ class Symbols:
         if isinstance(node, ast.Name):
             for loop in module.loops(node):
                 if isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) and loop.target.id == name:
-                    items = self._assigned(module, loop, written(loop.iter)) if written(loop.iter) else loop.iter
+                    items = (
+                        self._assigned(module, loop, written(loop.iter)) if written(loop.iter) else loop.iter
+                    )
                     if isinstance(items, ast.List | ast.Tuple):
                         return self._value(module, items, depth - 1)
             function = module.function(node)
             if function:
-                return self._parameter(function, name, depth)
+                return self._parameter(module, function, name, depth)
         elif name.startswith("self."):
             return self._field(module, node, name.removeprefix("self."), depth)
         elif isinstance(node, ast.Attribute):
@@ -222,32 +260,30 @@ class Symbols:
         top = [value for at, value in values if module.function(at) is None and value is not node]
         return top[-1] if top else None
 
-    def _parameter(self, function: Function, name: str, depth: int) -> Template:
+    def _parameter(self, module: Module, function: Function, name: str, depth: int) -> Template:
         """A parameter: what the first caller gives it, or its default."""
         names = [arg.arg for arg in [*function.args.posonlyargs, *function.args.args]]
         if name not in names:
             return (Unknown(),)
-        position = names.index(name)
-        target = function.name
-        if names[0] in ("self", "cls"):
-            position -= 1
-        for module, call in self._calls.get(target, []):
+        owner = module.class_of(function)
+        target = owner.name if owner and function.name == "__init__" else function.name
+        position = names.index(name) - (owner is not None and names[0] in ("self", "cls"))
+        for caller, call in self._calls.get(target, []):
             given = argument(call, position, name)
             if given is not None:
-                return self._value(module, given, depth - 1)
-        return self._default(function, name, depth)
-
-    def _default(self, function: Function, name: str, depth: int) -> Template:
-        names = [arg.arg for arg in [*function.args.posonlyargs, *function.args.args]]
+                return self._value(caller, given, depth - 1)
         index = names.index(name) - (len(names) - len(function.args.defaults))
-        owner = next((m for m in self._reach.modules if m.functions.get(function.name) is function), self._reach.main)
-        return self._value(owner, function.args.defaults[index], depth - 1) if index >= 0 else (Unknown(),)
+        return self._value(module, function.args.defaults[index], depth - 1) if index >= 0 else (Unknown(),)
 
     def _field(self, module: Module, node: ast.Attribute, name: str, depth: int) -> Template:
         """An attribute that is a parameter of its class's constructor, or a field of a dataclass."""
         kind = module.class_of(node)
         for item in kind.body if kind else []:
-            if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and item.target.id == name:
+            if (
+                isinstance(item, ast.AnnAssign)
+                and isinstance(item.target, ast.Name)
+                and item.target.id == name
+            ):
                 for owner, call in self._calls.get(kind.name if kind else "", []):
                     if (given := argument(call, -1, name)) is not None:
                         return self._value(owner, given, depth - 1)
@@ -259,7 +295,11 @@ class Symbols:
         for module in self._reach.modules[:60]:
             for kind in module.classes.values():
                 for item in kind.body:
-                    if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and item.target.id == name:
+                    if (
+                        isinstance(item, ast.AnnAssign)
+                        and isinstance(item.target, ast.Name)
+                        and item.target.id == name
+                    ):
                         if isinstance(item.value, ast.Constant) and isinstance(item.value.value, str):
                             return (item.value.value,)
             for key, values in module.assignments.items():

@@ -115,6 +115,12 @@ def environment_key(name: str, environment: Environment, project: Path) -> str:
     return _key(environment, _requirements(name, environment, project))
 
 
+def is_built(name: str, environment: Environment, project: Path) -> bool:
+    """Whether `build` would find the environment there; arguments and errors are those of `environment_key`."""
+    key = environment_key(name, environment, project)
+    return environment.kind == "python" or (cache_root() / "environments" / key / _MARKER).exists()
+
+
 def _not_a_container(name: str, environment: Environment) -> None:
     if environment.kind == "container":
         raise EnvironmentBuildError(

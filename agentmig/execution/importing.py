@@ -6,7 +6,6 @@ points to, submodules and files kept by Git LFS, is put in its place, without a 
 id, depends on the content and the commit alone.
 """
 
-import os
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -140,9 +139,12 @@ def _rebuilt(clean: Path, tree: str, files: Sequence[Blob], subtrees: Mapping[st
     changes = [f"0 {none}\t{path}" for path in subtrees]
     changes += [f"{blob.mode} {blob.object}\t{blob.path}" for blob in files]
     with tempfile.TemporaryDirectory(dir=clean) as scratch:
-        env = {"GIT_INDEX_FILE": os.fspath(Path(scratch) / "index")}
+        # An empty folder is the work tree that `read-tree --prefix` asks for.
+        place = Path(scratch) / "empty"
+        place.mkdir()
+        env = {"GIT_INDEX_FILE": str(Path(scratch) / "index"), "GIT_WORK_TREE": str(place)}
         git(clean, "read-tree", tree, env=env)
         git(clean, "update-index", "-z", "--index-info", stdin=lines(changes), env=env)
         for path, subtree in subtrees.items():
-            git(clean, "read-tree", f"--prefix={path}/", subtree, env=env)
+            git(clean, "read-tree", f"--prefix={path}/", subtree, cwd=place, env=env)
         return git(clean, "write-tree", env=env)

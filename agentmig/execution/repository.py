@@ -6,7 +6,6 @@ the agent commits is read back through `clean.git`, which borrows the agent's ob
 configuration or ref that an agent plants takes part in a snapshot, a bundle or a checkout.
 """
 
-import os
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -34,6 +33,7 @@ class Repository:
     """
 
     def __init__(self, run: Path, base: str, source_commit: str):
+        run = run.absolute()
         self.clean = run / "clean.git"
         self.agent = run / "repo.git"
         self.worktree = run / "worktree"
@@ -54,6 +54,7 @@ class Repository:
             RepositoryError: no repository there, no such commit, nothing of the project in it, or something of it
                 that isn't on this machine.
         """
+        run = run.absolute()
         run.mkdir(parents=True, exist_ok=True)
         source = find_source(project, beside, run)
         commit = resolve(source, revision)
@@ -116,7 +117,7 @@ class Repository:
             )
 
     @property
-    def _worktreegit(self) -> Path:
+    def _worktree_git(self) -> Path:
         """The worktree's own git directory, by name: the agent can rewrite what the worktree's `.git` points to."""
         return self.agent / "worktrees" / self.worktree.name
 
@@ -140,11 +141,11 @@ class Repository:
         before = {
             path: (mode.removeprefix(":"), blob)
             for (mode, new, blob, _, _), path in zip(map(str.split, changed[::2]), changed[1::2], strict=True)
-            if mode[1:4] == new[:3] == "100" and "\n" not in path
+            if mode[1:4] == new[:3] == "100" and path.isprintable()
         }
         argv = ["hash-object", "--no-filters", "--stdin-paths"]
-        names = "".join(f"{path}\n" for path in before)
-        now = git(self.clean, *argv, stdin=os.fsencode(names), cwd=self.worktree).split() if before else []
+        names = "".join(f"./{path}\n" for path in before)
+        now = git(self.clean, *argv, stdin=names.encode(), cwd=self.worktree).split() if before else []
         kept = [
             f"{mode} {blob}\t{path}"
             for (path, (mode, blob)), found in zip(before.items(), now, strict=True)

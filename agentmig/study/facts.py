@@ -53,7 +53,8 @@ class Trainings:
         target_s: seconds of each training on the target that ended well.
         reference_rate: samples a second of the reference; None if not measured.
         target_rates: the same for the trainings on the target in which a steady rate was seen.
-        reference_usd_per_hour: what the reference's hardware costs; None if the price book lacks it.
+        usd_per_hour: what the target costs; None if the price book lacks it or it costs nothing.
+        reference_usd_per_hour: the same for the reference's hardware.
     """
 
     target: TargetRecord
@@ -63,6 +64,7 @@ class Trainings:
     target_s: tuple[float, ...]
     reference_rate: float | None
     target_rates: tuple[float, ...]
+    usd_per_hour: float | None
     reference_usd_per_hour: float | None
 
 
@@ -124,11 +126,12 @@ def facts(state: State) -> Migration:
     """The facts of a folded journal.
 
     Raises:
-        JournalError: the journal holds no first event yet.
+        JournalError: the journal holds no first event yet, or a figure that no run can have.
     """
     started = state.started
     if started is None:
         raise JournalError("the journal is empty: the run was stopped before it began; leave it out")
+    _check(state)
     emulated = {target.name: target.emulated for target in started.targets}
     targets = [target.name for target in started.targets]
     return Migration(
@@ -155,9 +158,27 @@ def facts(state: State) -> Migration:
         compute_usd=_compute_usd(state),
         usage=state.usage,
         turns=len(state.turns),
-        wall_s=state.wall_s,
+        wall_s=max(0.0, state.wall_s),  # a clock may be set back
         trainings=tuple(_trainings(state)),
     )
+
+
+def _check(state: State) -> None:
+    """Sums over a study must stay finite, whatever was written by hand.
+
+    Raises:
+        JournalError: names the first figure that isn't one of a run.
+    """
+    figures = {
+        "minutes of an intervention": [i.minutes for i in state.interventions],
+        "dollars of a turn": [turn.usd for turn in state.turns.values()],
+        "dollars of an attempt": [end.usd for end in state.ended_attempts],
+        "dollars of the compute": [state.compute_usd],
+    }
+    for name, values in figures.items():
+        for value in values:
+            if value is not None and not 0 <= value < 1e12:
+                raise JournalError(f"the {name} are {value:g}, which can't be; restore the file from a copy")
 
 
 def _voice(mode: str, words: str) -> Voice:
@@ -236,10 +257,15 @@ def _trainings(state: State) -> Iterable[Trainings]:
             hardware=reference.hardware if reference else started.reference_target.description,
             reference_s=positive(reference.detail.get("runs_s") if reference else None),
             target_s=positive([run.wall_s for run in runs]),
-            reference_rate=next(iter(positive([reference.samples_per_s])), None) if reference else None,
+            reference_rate=_one(reference.samples_per_s) if reference else None,
             target_rates=positive(rates),
-            reference_usd_per_hour=started.reference_target.usd_per_hour,
+            usd_per_hour=_one(target.usd_per_hour),
+            reference_usd_per_hour=_one(started.reference_target.usd_per_hour),
         )
+
+
+def _one(value: float | None) -> float | None:
+    return next(iter(positive([value])), None)
 
 
 def positive(values: Any) -> tuple[float, ...]:

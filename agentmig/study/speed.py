@@ -24,7 +24,7 @@ def speed_by_migration(migrations: Sequence[Migration]) -> Table[PairRow]:
 
 def _row(migration: Migration, runs: Trainings) -> PairRow:
     seconds = ratio_of_runs(runs.reference_s, runs.target_s)
-    price, reference_price = runs.target.usd_per_hour, runs.reference_usd_per_hour
+    price, reference_price = runs.usd_per_hour, runs.reference_usd_per_hour
     reference_s, target_s = _middle(runs.reference_s), _middle(runs.target_s)
     rate = _middle(runs.target_rates)
     return PairRow(
@@ -61,7 +61,7 @@ def _usd(seconds: float | None, usd_per_hour: float | None) -> float | None:
 
 def _priced(seconds: Estimate, price: float | None, reference_price: float | None) -> Estimate:
     """The ratio of dollars: that of seconds, times that of the prices."""
-    if not price or not reference_price or not price > 0 or not reference_price > 0:
+    if price is None or reference_price is None:
         return Estimate(value=None, n=seconds.n, note="no price on one side")
     factor = price / reference_price
     scaled = {

@@ -1,7 +1,12 @@
 """Small git projects for tests."""
 
+import hashlib
+import os
+import shutil
 import subprocess
 from pathlib import Path
+
+import pytest
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -29,3 +34,31 @@ def write(folder: Path, files: dict[str, str]) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+
+
+def submodule(folder: Path, path: str, of: Path) -> None:
+    """Add a repository on this machine as a submodule, and commit that."""
+    git(folder, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(of), path)
+    git(folder, "commit", "--quiet", "--all", "-m", f"submodule {path}")
+
+
+def pointer(content: bytes) -> str:
+    """The Git LFS pointer of a content."""
+    digest = hashlib.sha256(content).hexdigest()
+    return f"version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize {len(content)}\n"
+
+
+def store(git_dir: Path, content: bytes) -> Path:
+    """Put a content into a repository's LFS store."""
+    digest = hashlib.sha256(content).hexdigest()
+    place = git_dir / "lfs" / "objects" / digest[:2] / digest[2:4] / digest
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(content)
+    return place
+
+
+def owned_by_another(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a git on PATH that takes every repository for another user's."""
+    write(folder, {"git": f'#!/bin/sh\nGIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec {shutil.which("git")} "$@"\n'})
+    (folder / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")

@@ -23,7 +23,7 @@ from agentmig.journal.events import (
     Turn,
 )
 from agentmig.study.facts import LEVELS, VOICES, Execution, Migration, Trainings, Verification
-from agentmig.verification.verifier import GATES
+from agentmig.verification.gates import GATES
 from tests.journal.builders import TARGET, put
 
 EMULATED = TARGET
@@ -70,6 +70,7 @@ def trainings(
         "target_s": tuple(target_s),
         "reference_rate": 100.0,
         "target_rates": (200.0,),
+        "usd_per_hour": target.usd_per_hour,
         "reference_usd_per_hour": 1.8,
     }
     return Trainings(**{**defaults, **fields})
@@ -162,7 +163,7 @@ def pairs(draw: st.DrawFn) -> Trainings:
         target,
         reference_rate=draw(st.one_of(st.none(), st.floats(0.1, 1e5))),
         target_rates=draw(_seconds),
-        reference_usd_per_hour=draw(_money),
+        reference_usd_per_hour=draw(st.one_of(st.none(), st.floats(1e-8, 1e5))),
     )
 
 

@@ -1,3 +1,4 @@
+import math
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -7,9 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentmig.journal import Journal, JournalError, Outcome, Verdict, fold
-from agentmig.journal.events import ClaimMade, MigrationFinished, MigrationStarted, QuestionAsked, Turn
+from agentmig.journal.events import (
+    ClaimMade,
+    Intervention,
+    MigrationFinished,
+    MigrationStarted,
+    QuestionAsked,
+    Turn,
+)
 from agentmig.study.facts import LEVELS, Migration, facts, positive
-from agentmig.verification.verifier import GATES
+from agentmig.verification.gates import GATES
 from tests.journal.builders import TARGET, put
 from tests.study.migrations import REAL, attempt, claim, gate, run
 
@@ -141,7 +149,7 @@ def test_a_reference_without_a_price_leaves_compute_unknown(tmp_path: Path) -> N
 
 def test_trainings_are_the_verifiers_of_the_accepted_commit_that_ended_well(tmp_path: Path) -> None:
     with Journal(run(tmp_path / "a", verdict=None)) as journal:
-        whole = {"by": "verifier", "purpose": "claim-1: training 1 (seed 5)", "wall_s": 30.0}
+        whole: dict[str, Any] = {"by": "verifier", "purpose": "claim-1: training 1 (seed 5)", "wall_s": 30.0}
         fast = gate("performance", samples_per_s=50.0)
         attempt(journal, 1, Outcome.OK, **whole, gates=[fast])
         attempt(
@@ -188,3 +196,19 @@ def test_free_form_parts_of_a_journal_give_measurements_or_nothing(value: object
 
 def test_measurements_keep_their_values() -> None:
     assert positive([1, 2.5, True, "3", None, float("nan"), float("inf"), -1, 0]) == (1.0, 2.5)
+
+
+@pytest.mark.parametrize("minutes", [math.nan, math.inf, -1.0, 1e300])
+def test_a_figure_that_no_run_can_have_is_an_error(tmp_path: Path, minutes: float) -> None:
+    with Journal(tmp_path) as journal:
+        put(journal, MigrationStarted)
+        put(journal, Intervention, reason="hint", text="", minutes=minutes, waited_s=0.0)
+        with pytest.raises(JournalError, match="minutes of an intervention"):
+            _facts(journal)
+
+
+def test_a_clock_that_was_set_back_gives_no_negative_time(tmp_path: Path) -> None:
+    with Journal(tmp_path) as journal:
+        first = put(journal, MigrationStarted)
+        last = put(journal, MigrationFinished, verdict="stopped", reason="")
+    assert facts(fold([first, last.model_copy(update={"time": first.time - timedelta(1)})])).wall_s == 0

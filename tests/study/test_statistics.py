@@ -16,7 +16,6 @@ from agentmig.study.statistics import (
     clustered_shares,
     exact_share,
     geometric_mean,
-    korn_graubard,
     median,
     ratio,
     ratio_of_runs,
@@ -45,17 +44,20 @@ def test_nothing_to_count_is_no_share() -> None:
 
 
 def test_a_clustered_share_by_hand() -> None:
-    # 24 of 40. Residuals x - 0.6 n: 3, -1, 2, -4, 0; their squares add up to 30.
-    # Variance 5/4 * 30 / 1600 = 0.0234375; 0.24 / variance = 10.24 effective observations,
-    # lowered by (t(39) / t(4))^2 = (2.022691 / 2.776445)^2 = 0.530737 to 5.434749.
-    events, trials = [9, 5, 8, 2, 0], [10, 10, 10, 10, 0]
-    assert clustered_share(events, trials).note == "n too small for an interval (4 projects, 5 needed)"
-    events, trials = [9, 5, 8, 2, 0], [10, 10, 10, 10, 0.0001]  # type: ignore[list-item]
-    low, high = korn_graubard(np.asarray(events, float), np.asarray([10, 10, 10, 10, 1e-12]))
-    effective = 10.24 * 0.530737
+    # 30 of 50. Residuals x - 0.6 n: 3, -1, 2, -4, 0; their squares add up to 30.
+    # Variance 5/4 * 30 / 2500 = 0.015; 0.24 / 0.015 = 16 effective observations,
+    # lowered by (t(49) / t(4))^2 = (2.009575 / 2.776445)^2 = 0.523879 to 8.382.
+    low, high = bounds(clustered_share([9, 5, 8, 2, 6], [10] * 5))
+    effective = 16 * 0.523879
     hits = 0.6 * effective
     assert special.betainc(hits, effective - hits + 1, low) == pytest.approx(0.025, abs=1e-6)
     assert special.betainc(hits + 1, effective - hits, high) == pytest.approx(0.975, abs=1e-6)
+
+
+def test_fewer_than_five_projects_give_no_interval() -> None:
+    few = clustered_share([9, 5, 8, 2, 0], [10, 10, 10, 10, 0])
+    assert (few.value, few.low) == (0.6, None)
+    assert few.note == "n too small for an interval (4 projects, 5 needed)"
 
 
 def test_one_observation_for_each_project_is_the_exact_interval() -> None:
@@ -64,8 +66,8 @@ def test_one_observation_for_each_project_is_the_exact_interval() -> None:
 
 def test_shares_of_none_and_all_count_each_project_once() -> None:
     none, everything = clustered_shares(np.asarray([[0.0] * 6, [5.0] * 6]), np.asarray([5.0] * 6))
-    assert bounds(none) == (0.0, pytest.approx(1 - 0.025 ** (1 / 6)))
-    assert bounds(everything) == (pytest.approx(0.025 ** (1 / 6)), 1.0)
+    assert bounds(none) == pytest.approx((0.0, 1 - 0.025 ** (1 / 6)))
+    assert bounds(everything) == pytest.approx((0.025 ** (1 / 6), 1.0))
     assert (none.n, none.clusters, none.method) == (30, 6, CLUSTERED)
 
 
@@ -91,8 +93,9 @@ def test_an_interval_of_a_share_holds_it_and_mirrors(counts: tuple[list[int], tu
     trials, events = counts
     share = clustered_share(events, trials)
     low, high = bounds(share)
-    assert share.value == pytest.approx(sum(events) / sum(trials))
-    assert 0 <= low <= share.value + 1e-12 <= high + 2e-12 <= 1 + 3e-12
+    value = sum(events) / sum(trials)
+    assert share.value == pytest.approx(value)
+    assert 0 <= low <= value + 1e-12 <= high + 2e-12 <= 1 + 3e-12
     mirrored = clustered_share([n - x for n, x in zip(trials, events, strict=True)], trials)
     assert bounds(mirrored) == pytest.approx((1 - high, 1 - low), abs=1e-9)
 

@@ -61,7 +61,9 @@ def judge(
         "calibration_medians": own_medians,
         "errors": {name: seen[name] for name in medians},
         "calibration_errors": {name: own[name] for name in medians},
-        "losses": [[reference.loss(n), candidate.loss(n)] for n in range(min(reference.count, candidate.count))],
+        "losses": [
+            [reference.loss(n), candidate.loss(n)] for n in range(min(reference.count, candidate.count))
+        ],
         "notes": [f"{note.code}: {note.message}" for note in candidate.notes][:10],
     }
     lowered = settings.precision_lowered(Pair(reference, candidate, tolerance.floor))

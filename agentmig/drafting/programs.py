@@ -1,0 +1,116 @@
+"""Which of the project's files are programs, which of them trains, and which evaluates."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from posixpath import basename, dirname
+
+from agentmig.drafting.graph import Project, Reach
+from agentmig.drafting.launches import Launch, Script
+from agentmig.drafting.module import Module
+
+_TRAINING_NAME = re.compile(r"^(?:train|main|run|fine_?tune|pre_?train|fit)(?:[_.-]|$)|[_-](?:train|finetune|pretrain)$")
+_EVALUATION_NAME = re.compile(r"^(?:eval|evaluate|evaluation|test|val|validate|validation)(?:[_.-].*)?$|[_-](?:eval|evaluate|test|validate|lincls)$")
+_OTHER_NAME = re.compile(
+    r"infer|predict|sampl|generat|export|bench|demo|convert|plot|visual|hubconf|setup|conftest|prepare|download|preprocess"
+    r"|submitit|sweep|tune_|average|average_checkpoints|clean_"
+)
+_ASIDE = re.compile(r"(?:^|/)(?:tests?|docs?|benchmarks?|tools?|scripts|deploy|export|notebooks?|third_party|vendor|legacy)(?:/|$)")
+_BACKWARD = re.compile(r"\.backward\s*\(|\.manual_backward\s*\(")
+_TRAINER = re.compile(r"\b(?:Trainer|LightningCLI|SFTTrainer|Seq2SeqTrainer)\s*\(")
+_FIT = re.compile(r"\.fit\s*\(|\.train\s*\(\s*(?:resume_from_checkpoint|\))|LightningCLI\s*\(")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A program and how much speaks for it."""
+
+    path: str
+    score: float
+
+
+def trains(module: Module) -> bool:
+    """Whether a file itself computes gradients, or hands training to a trainer."""
+    return bool(_BACKWARD.search(module.text)) or bool(_TRAINER.search(module.text) and _FIT.search(module.text))
+
+
+def is_program(module: Module) -> bool:
+    """Whether starting a file does something."""
+    return module.has_main or module.acts_on_import
+
+
+def training_programs(project: Project, launches: Sequence[Launch], scripts: Sequence[Script]) -> list[Candidate]:
+    """Programs that train, the likeliest first."""
+    started = {script.program for script in scripts} | {launch.program for launch in launches}
+    found = []
+    for path, text in project.tree.python.items():
+        if not _may_be_a_program(text) and path not in started:
+            continue
+        module = project.module(path)
+        if not is_program(module) and path not in started:
+            continue
+        own = trains(module)
+        if _is_test(module) or not (own or any(trains(part) for part in project.reach(path).modules)):
+            continue
+        found.append(Candidate(path, _training_score(module, own, launches, path in {s.program for s in scripts})))
+    return sorted(found, key=lambda candidate: (-candidate.score, candidate.path))
+
+
+def _may_be_a_program(text: str) -> bool:
+    return "__main__" in text or "parse_args" in text or bool(_BACKWARD.search(text)) or ".fit(" in text
+
+
+def _is_test(module: Module) -> bool:
+    """Whether it is a file of unit tests."""
+    frameworks = {line.module.split(".")[0] for line in module.imports} & {"pytest", "unittest"}
+    return bool(frameworks) and any(name.startswith(("test_", "setUp")) for name in module.functions)
+
+
+def _training_score(module: Module, own: bool, launches: Sequence[Launch], installed: bool) -> float:
+    path = module.path
+    stem = basename(path).removesuffix(".py").lower()
+    score = 20.0 if own else 8.0
+    if stem in ("train", "main"):
+        score += 22 if stem == "train" else 18
+    elif _TRAINING_NAME.search(stem):
+        score += 14
+    if _EVALUATION_NAME.search(stem) or _OTHER_NAME.search(stem):
+        score -= 30
+    if stem.startswith(("legacy", "old", "deprecated")):
+        score -= 10
+    if _ASIDE.search(dirname(path)):
+        score -= 15
+    score -= 3 * path.count("/")
+    mentions = [index for index, launch in enumerate(launches) if launch.program == path]
+    if mentions:
+        score += 10 + min(len(mentions), 4)
+        score += 4 if mentions[0] == 0 else 0
+    score += 6 if installed else 0
+    score += 3 if "torch.optim" in module.text or "optim." in module.text else 0
+    return score
+
+
+def evaluation_program(project: Project, train: Reach) -> Reach | None:
+    """The program that evaluates a checkpoint of the training program, if there is a separate one."""
+    best: tuple[float, str] | None = None
+    for path, text in project.tree.python.items():
+        stem = basename(path).removesuffix(".py").lower()
+        if path == train.program or not _EVALUATION_NAME.search(stem) or _ASIDE.search(dirname(path)):
+            continue
+        if "torch" not in text and "lightning" not in text or re.search(r"[_-]train|^train", stem):
+            continue
+        module = project.module(path)
+        reach = project.reach(path)
+        if not is_program(module) or _is_test(module) or _BACKWARD.search(text):
+            continue
+        if not any(_LOADS.search(part.text) for part in reach.modules):
+            continue
+        near = dirname(path) == dirname(train.program)
+        shared = len({part.path for part in reach.modules} & {part.path for part in train.modules})
+        score = (10 if near else 0) + min(shared, 5) - path.count("/") + (2 if stem.startswith(("eval", "test", "val")) else 0)
+        if (near or shared) and (best is None or (-score, path) < (-best[0], best[1])):
+            best = (score, path)
+    return project.reach(best[1]) if best else None
+
+
+_LOADS = re.compile(r"torch\.load\(|load_state_dict|load_from_checkpoint|from_pretrained|ckpt_path|load_checkpoint|load_file")
