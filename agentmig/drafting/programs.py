@@ -16,8 +16,8 @@ _OTHER_NAME = re.compile(
     r"|submitit|sweep|tune_|average|average_checkpoints|clean_"
 )
 _ASIDE = re.compile(r"(?:^|/)(?:tests?|docs?|benchmarks?|tools?|scripts|deploy|export|notebooks?|third_party|vendor|legacy)(?:/|$)")
-_BACKWARD = re.compile(r"\.backward\s*\(|\.manual_backward\s*\(")
-_TRAINER = re.compile(r"\b(?:Trainer|LightningCLI|SFTTrainer|Seq2SeqTrainer)\s*\(")
+_BACKWARD = re.compile(r"\.backward\s*\(|\.manual_backward\s*\(|\.zero_grad\s*\(")
+_TRAINER = re.compile(r"Trainer\b|LightningCLI|\blightning\b")
 _FIT = re.compile(r"\.fit\s*\(|\.train\s*\(\s*(?:resume_from_checkpoint|\))|LightningCLI\s*\(")
 
 

@@ -199,28 +199,30 @@ class Symbols:
                 piece for index, part in enumerate(parts) for piece in (("/", *part) if index else part)
             )
         if last == "format" and isinstance(node.func, ast.Attribute):
-            text = literal(self._value(module, node.func.value, depth - 1))
-            if text is not None:
-                return self._formatted(module, text, node, depth)
+            return self._formatted(module, self._value(module, node.func.value, depth - 1), node, depth)
         if last == "open" and node.args:
             return self._value(module, node.args[0], depth - 1)
         return self._unknown(module, node)
 
-    def _formatted(self, module: Module, text: str, call: ast.Call, depth: int) -> Template:
-        try:
-            fields = list(Formatter().parse(text))
-        except ValueError:
-            return self._unknown(module, call)
+    def _formatted(self, module: Module, template: Template, call: ast.Call, depth: int) -> Template:
         pieces: list[Piece] = []
         number = 0
-        for before, field, spec, _ in fields:
-            pieces.append(before)
-            if field is None:
+        for piece in template:
+            if not isinstance(piece, str):
+                pieces.append(piece)
                 continue
-            position = number if field == "" else int(field) if field.isdecimal() and len(field) < 4 else -1
-            number += field == ""
-            value = argument(call, position, field) if not spec else None
-            pieces += self._value(module, value, depth - 1) if value else (Unknown(),)
+            try:
+                fields = list(Formatter().parse(piece))
+            except ValueError:
+                return self._unknown(module, call)
+            for before, field, spec, _ in fields:
+                pieces.append(before)
+                if field is None:
+                    continue
+                position = number if field == "" else int(field) if field.isdecimal() and len(field) < 4 else -1
+                number += field == ""
+                value = argument(call, position, field) if not spec else None
+                pieces += self._value(module, value, depth - 1) if value else (Unknown(),)
         return tuple(pieces)
 
     def _name(self, module: Module, node: ast.Name | ast.Attribute, depth: int) -> Template:
@@ -302,9 +304,11 @@ class Symbols:
                     ):
                         if isinstance(item.value, ast.Constant) and isinstance(item.value.value, str):
                             return (item.value.value,)
-            for key, values in module.assignments.items():
-                if key.endswith(f".{name}") and isinstance(values[-1][1], ast.Constant):
-                    return self._value(module, values[-1][1], depth - 1)
+            for key in (name, *(key for key in module.assignments if key.endswith(f".{name}"))):
+                node, value = module.assignments.get(key, [(module.tree, None)])[-1]
+                at_top = node in module.tree.body
+                if isinstance(value, ast.Constant) and (at_top or "." in key):
+                    return self._value(module, value, depth - 1)
         return (Unknown(),)
 
 

@@ -36,7 +36,10 @@ def import_commit(source: Source, commit: str, clean: Path, parents: Sequence[st
         RepositoryError: the project's folder isn't in the commit, or something of it isn't on this machine.
     """
     tree = _complete_tree(source, commit, clean)
-    when = git(clean, "show", "--no-patch", "--format=%cI", commit, env=source.borrowed())
+    # Not `git show`, which wants the parents as well: a shallow clone has none.
+    told = git(clean, "cat-file", "commit", commit, env=source.borrowed())
+    seconds, zone = next(line for line in told.splitlines() if line.startswith("committer ")).split()[-2:]
+    when = f"@{seconds} {zone}"
     env = {**IDENTITY, "GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
     arguments = [argument for parent in parents for argument in ("-p", parent)]
     return git(clean, "commit-tree", tree, *arguments, "-m", f"The project at {commit}", env=env)
@@ -48,7 +51,8 @@ def _complete_tree(source: Source, commit: str, clean: Path) -> str:
     _copy(source, commit, tree, clean)
     blobs, links = _entries(clean, tree)
     prefix = f"{source.folder}/" if source.folder else ""
-    places = submodule_sources(source, commit, {prefix + path: wanted for path, wanted in links.items()})
+    above = {prefix + path: wanted for path, wanted in links.items()}
+    places = submodule_sources(source, commit, above, clean)
     subtrees = {path: _complete_tree(places[prefix + path], wanted, clean) for path, wanted in links.items()}
     files = large_files(source, commit, blobs, clean)
     return _rebuilt(clean, tree, files, subtrees) if files or subtrees else tree

@@ -138,9 +138,7 @@ def _written(clean: Path, places: dict[Pointer, Path]) -> dict[Pointer, str]:
         by_store[store].append(pointer)
     objects: dict[Pointer, str] = {}
     for store, pointers in by_store.items():
-        # Files beyond the threshold are streamed and not taken into memory.
-        streamed = ["-c", "core.bigFileThreshold=16m", "-c", "core.compression=1"]
-        argv = [*streamed, "hash-object", "-w", "--no-filters", "--stdin-paths"]
+        argv = ["-c", "core.compression=1", "hash-object", "-w", "--no-filters", "--stdin-paths"]
         names = "".join(f"{_inside(pointer)}\n" for pointer in pointers)
         made = git(clean.resolve(), *argv, stdin=names.encode(), cwd=store).split()
         objects |= dict(zip(pointers, made, strict=True))

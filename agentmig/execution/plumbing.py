@@ -8,7 +8,14 @@ from pathlib import Path
 
 from agentmig.errors import AgentmigError
 
-_SAFE = ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.file.allow=always"]
+# Files beyond the threshold are streamed and not taken into memory.
+_SETTINGS = {
+    "core.hooksPath": "/dev/null",
+    "core.fsmonitor": "false",
+    "core.bigFileThreshold": "16m",
+    "maintenance.auto": "false",
+    "protocol.file.allow": "always",
+}
 _KEPT = {"PATH", "LANG", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR"}
 _KEPT |= {"http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"}
 _LONGEST_COMMAND = 300
@@ -38,7 +45,8 @@ def environment() -> dict[str, str]:
 
 def command(git_dir: Path | None, *arguments: str) -> list[str]:
     """The command line of a git command."""
-    return ["git", *_SAFE, *(["--git-dir", str(git_dir)] if git_dir else []), *arguments]
+    settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
+    return ["git", *settings, *(["--git-dir", str(git_dir)] if git_dir else []), *arguments]
 
 
 def git_bytes(

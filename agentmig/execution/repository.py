@@ -86,8 +86,8 @@ class Repository:
 
     def add_worktree(self) -> Path:
         """Make the agent's repository and its worktree, both outside the project."""
-        git(None, "clone", "--quiet", "--bare", "--no-hardlinks", str(self.clean), str(self.agent))
-        git(self.agent, "remote", "remove", "origin")
+        branch = f"refs/heads/{BRANCH}"
+        self._hand_over(branch, self.agent, f"{branch}:{branch}", "--bare")
         # Contents are in place of LFS pointers: a git-lfs that the system configures must not put pointers back.
         attributes = self.agent / "info" / "attributes"
         attributes.parent.mkdir(exist_ok=True)
@@ -166,17 +166,23 @@ class Repository:
             restore: protected paths and globs.
         """
         folder.parent.mkdir(parents=True, exist_ok=True)
-        bundle = folder.parent / f"{folder.name}.bundle"
         reference = f"refs/bundles/{commit}"
         git(self.clean, "update-ref", reference, commit)
-        git(self.clean, "bundle", "create", "--quiet", str(bundle), reference)
-        git(None, "clone", "--quiet", "--no-checkout", str(bundle), str(folder))
+        self._hand_over(reference, folder, reference)
         inside = folder / ".git"
-        git(inside, "fetch", "--quiet", str(bundle), reference, cwd=folder)
         git(inside, "checkout", "--quiet", "--detach", commit, cwd=folder, env={"GIT_WORK_TREE": str(folder)})
-        bundle.unlink()
         self._restore(folder, commit, restore)
         return folder
+
+    def _hand_over(self, reference: str, place: Path, refspec: str, *options: str) -> None:
+        """Make a repository that gets what one reference holds, through a bundle that holds nothing else."""
+        bundle = place.parent / f"{place.name}.bundle"
+        git(self.clean, "bundle", "create", "--quiet", str(bundle), reference)
+        form = f"--object-format={'sha256' if len(self.base) == 64 else 'sha1'}"
+        git(None, "init", "--quiet", form, "--initial-branch", BRANCH, *options, str(place))
+        inside = place if "--bare" in options else place / ".git"
+        git(inside, "fetch", "--quiet", str(bundle), refspec)
+        bundle.unlink()
 
     def _restore(self, folder: Path, commit: str, patterns: Sequence[str]) -> None:
         if not patterns or commit == self.base:

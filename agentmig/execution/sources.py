@@ -1,6 +1,7 @@
 """The repositories on this machine that a project's commits are read from: its own, and those of its submodules."""
 
 import shlex
+import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -139,6 +140,8 @@ def git_dir_of(top: Path) -> Path:
     try:
         return Path(git(None, "rev-parse", "--resolve-git-dir", str(top / ".git"))).resolve()
     except RepositoryError as error:
+        if not shutil.which("git"):
+            raise
         raise RepositoryError(
             f"{top / '.git'} is no git directory and names none that is there: was the folder copied or mounted "
             "without the repository that it belongs to?"
@@ -162,18 +165,21 @@ def resolve(source: Source, revision: str) -> str:
         ) from error
 
 
-def submodule_sources(source: Source, commit: str, links: Mapping[str, str]) -> dict[str, Source]:
+def submodule_sources(
+    source: Source, commit: str, links: Mapping[str, str], clean: Path
+) -> dict[str, Source]:
     """The repositories on this machine that hold the commits of submodules, by path.
 
     Args:
         source: the repository that the submodules are part of.
         commit: its commit.
         links: the commit of each, by its path from the top of the repository.
+        clean: the repository that commands run in.
 
     Raises:
         RepositoryError: one is not on this machine.
     """
-    names = _submodule_names(source, commit) if links else {}
+    names = _submodule_names(source, commit, clean) if links else {}
     found: dict[str, Source] = {}
     missing: list[tuple[str, str]] = []
     for path, wanted in links.items():
@@ -203,14 +209,11 @@ def _submodule_places(source: Source, path: str, name: str | None) -> list[Sourc
     return places
 
 
-def _submodule_names(source: Source, commit: str) -> dict[str, str]:
+def _submodule_names(source: Source, commit: str, clean: Path) -> dict[str, str]:
     """Names of submodules by path, as the commit's `.gitmodules` gives them."""
     try:
-        listed = git(
-            source.git_dir,
-            *("config", "--blob", f"{commit}:.gitmodules"),
-            *("--no-includes", "-z", "--get-regexp", r"^submodule\..*\.path$"),
-        )
+        blob = ["--blob", f"{commit}:.gitmodules", "--no-includes", "-z"]
+        listed = git(clean, "config", *blob, "--get-regexp", r"^submodule\..*\.path$", env=source.borrowed())
     except RepositoryError:
         return {}
     pairs = [item.partition("\n") for item in items(listed)]

@@ -169,7 +169,7 @@ def _check(state: State) -> None:
     Raises:
         JournalError: names the first figure that isn't one of a run.
     """
-    figures = {
+    figures: dict[str, list[float | None]] = {
         "minutes of an intervention": [i.minutes for i in state.interventions],
         "dollars of a turn": [turn.usd for turn in state.turns.values()],
         "dollars of an attempt": [end.usd for end in state.ended_attempts],

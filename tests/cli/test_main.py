@@ -2,11 +2,9 @@ import inspect
 import json
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
-import typer
 
 from agentmig.cli.main import COMMANDS, command
 from agentmig.journal import Journal

@@ -4,7 +4,7 @@ Commands stand in ```` ```console ```` blocks, each after `$ `, its other lines 
 part of what the command prints, with `…` for what may differ. A block with `title="NAME"` is a file to write. Comments
 in HTML before a block say more:
 
-`<!-- exit: 3 -->`      the block's commands end with this code instead of 0
+`<!-- exit: 3 -->`      the block's commands end with this code instead of 0; `0 or 2`: with one of these
 `<!-- needs: TPU -->`   the block can't be run everywhere: its commands are only checked
 `<!-- after: PAGE -->`  at the top of a page: it goes on where another page ended
 """
@@ -35,14 +35,14 @@ class Command:
     Attributes:
         text: the whole command; it may have several lines.
         line: where it stands in its page.
-        exit_code: what it ends with.
+        exit_codes: what it may end with.
         needs: why it can't be run here; None if it can.
         output: lines that it prints, among others, with `…` for what may differ.
     """
 
     text: str
     line: int
-    exit_code: int = 0
+    exit_codes: tuple[int, ...] = (0,)
     needs: str | None = None
     output: tuple[str, ...] = ()
 
@@ -133,7 +133,8 @@ def _commands(body: list[str], first: int, said: dict[str, str], where: str) -> 
     needs, code = said.get("needs"), said.get("exit", "0")
     if needs is not None and needs not in NEEDS:
         raise PageError(f"{where}: needs {needs!r}; known: {', '.join(NEEDS)}")
-    if not code.isdigit():
+    codes = code.split(" or ")
+    if not all(each.isdigit() for each in codes):
         raise PageError(f"{where}: {code!r} is no exit code")
     found: list[tuple[int, list[str], list[str]]] = []
     for number, line in enumerate(body, start=first):
@@ -148,4 +149,4 @@ def _commands(body: list[str], first: int, said: dict[str, str], where: str) -> 
     if not found:
         raise PageError(f"{where}: a console block without a command")
     for number, command, output in found:
-        yield Command("\n".join(command), number, int(code), needs, tuple(output))
+        yield Command("\n".join(command), number, tuple(map(int, codes)), needs, tuple(output))

@@ -93,10 +93,9 @@ class Reader:
             check=False,
         )
         told = f"{where}: {command.text}\n"
-        if done.returncode != command.exit_code:
-            raise StepFailed(
-                f"{told}ended with {done.returncode}, not {command.exit_code}:\n{done.stdout[-4000:]}"
-            )
+        if done.returncode not in command.exit_codes:
+            wanted = " or ".join(map(str, command.exit_codes))
+            raise StepFailed(f"{told}ended with {done.returncode}, not {wanted}:\n{done.stdout[-4000:]}")
         if missing := first_missing(command.output, done.stdout):
             raise StepFailed(f"{told}did not print, in this order: {missing}\nbut:\n{done.stdout[-4000:]}")
         return done.stdout

@@ -42,9 +42,7 @@ def test_whatever_is_raised_becomes_a_result_and_the_others_go_on() -> None:
 def test_what_runs_is_told_until_nothing_does() -> None:
     told: list[list[str]] = []
     asyncio.run(
-        perform(
-            [Check("a", "agent", _fine), Check("b", "agent", _fine)], lambda names: told.append([*names])
-        )
+        perform([Check("a", "agent", _fine), Check("b", "agent", _fine)], lambda names: told.append([*names]))
     )
     assert told[0] == ["a"]
     assert ["a", "b"] in told or ["b"] in told

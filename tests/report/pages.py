@@ -3,90 +3,20 @@
 from html.parser import HTMLParser
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
-ELEMENTS = set(
-    [
-        "html",
-        "head",
-        "meta",
-        "title",
-        "link",
-        "style",
-        "body",
-        "main",
-        "article",
-        "section",
-        "header",
-        "footer",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "p",
-        "span",
-        "i",
-        "strong",
-        "code",
-        "a",
-        "ul",
-        "li",
-        "dl",
-        "dt",
-        "dd",
-        "div",
-        "blockquote",
-        "details",
-        "summary",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-        "figure",
-        "figcaption",
-        "svg",
-        "g",
-        "path",
-        "use",
-        "text",
-        "defs",
-        "clippath",
-        "rect",
-        "pattern",
-        "circle",
-        "tspan",
-    ]
-)
-ATTRIBUTES = set(
-    [
-        "lang",
-        "charset",
-        "name",
-        "content",
-        "http-equiv",
-        "rel",
-        "href",
-        "class",
-        "id",
-        "scope",
-        "tabindex",
-        "aria-hidden",
-        "aria-label",
-        "role",
-        "viewbox",
-        "d",
-        "style",
-        "x",
-        "y",
-        "width",
-        "height",
-        "transform",
-        "clip-path",
-        "fill",
-        "patternunits",
-        "open",
-    ]
-)
+# fmt: off
+ELEMENTS = {
+    "html", "head", "meta", "title", "link", "style", "body", "main", "article", "section",
+    "header", "footer", "h1", "h2", "h3", "h4", "p", "span", "i", "strong", "code", "a", "ul", "li",
+    "dl", "dt", "dd", "div", "blockquote", "details", "summary", "table", "thead", "tbody", "tr",
+    "th", "td", "figure", "figcaption", "svg", "g", "path", "use", "text", "defs", "clippath",
+    "rect", "pattern", "circle", "tspan",
+}
+ATTRIBUTES = {
+    "lang", "charset", "name", "content", "http-equiv", "rel", "href", "class", "id", "scope",
+    "tabindex", "aria-hidden", "aria-label", "role", "viewbox", "d", "style", "x", "y", "width",
+    "height", "transform", "clip-path", "fill", "patternunits", "open",
+}
+# fmt: on
 
 
 class Page(HTMLParser):

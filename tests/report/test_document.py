@@ -56,7 +56,7 @@ def test_the_demo_is_told_with_its_fault(demo_report: ReportView) -> None:
     assert rejected.advice is not None and "Average first, then clip" in rejected.advice
     assert [target.verdict for target in rejected.targets] == ["fail", "not reached"]
     assert [target.verdict for target in accepted.targets] == ["pass", "pass"]
-    assert [gate.gate for gate in accepted.targets[0].gates][0] == "integrity"
+    assert accepted.targets[0].gates[0].gate == "integrity"
     assert all(target.semantics and target.numerics and target.goal for target in accepted.targets)
     assert dict(item.facts)["version of agentmig"] == "0.1.0"
 

@@ -88,7 +88,7 @@ def test_where_the_numbers_of_the_candidate_end_is_said() -> None:
     assert "candidate not finite from step 4" in sound(loss)
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(st.lists(st.tuples(wild, wild), min_size=1, max_size=5), wild)
 def test_any_numbers_can_be_drawn(
     values: list[tuple[float | None, float | None]], limit: float | None
@@ -99,7 +99,7 @@ def test_any_numbers_can_be_drawn(
     view = SemanticsView(
         steps=list(range(len(values))),
         quantities=quantities,
-        differences={name: new for name in quantities},
+        differences=dict.fromkeys(quantities, new),
         tolerance=limit,
         first_divergence=None,
         findings=[],

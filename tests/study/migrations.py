@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from agentmig.journal import Journal, Outcome, Usage, Verdict
@@ -165,6 +166,10 @@ def pairs(draw: st.DrawFn) -> Trainings:
         target_rates=draw(_seconds),
         reference_usd_per_hour=draw(st.one_of(st.none(), st.floats(1e-8, 1e5))),
     )
+
+
+FEWER = settings(max_examples=30)
+"""For tests over whole studies, which take long to draw."""
 
 
 @st.composite

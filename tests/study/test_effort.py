@@ -7,7 +7,7 @@ from agentmig.journal.events import Usage
 from agentmig.study import effort
 from agentmig.study.facts import Migration
 from agentmig.study.model import CostRow, SuccessCostRow
-from tests.study.migrations import EMULATED, migration, studies
+from tests.study.migrations import EMULATED, FEWER, migration, studies
 
 MIGRATIONS = [
     migration("r1", interventions=(("hint", 2.0), ("decision", 10.0)), feedback=1),
@@ -105,6 +105,7 @@ def test_every_class_of_tokens_has_its_row() -> None:
     assert classes == [f"tokens, {name.replace('_', ' ')}" for name in Usage.model_fields]
 
 
+@FEWER
 @given(studies())
 def test_effort_adds_up(migrations: list[Migration]) -> None:
     agents = [m for m in migrations if m.ended and m.voice != "by hand"]
@@ -126,6 +127,7 @@ def test_effort_adds_up(migrations: list[Migration]) -> None:
             assert success.per_success.value == pytest.approx(success.total / success.successes)
 
 
+@FEWER
 @given(studies())
 def test_played_words_change_no_figure_of_a_live_model(migrations: list[Migration]) -> None:
     alone = [m for m in migrations if m.voice != "played words"]

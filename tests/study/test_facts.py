@@ -189,7 +189,9 @@ def test_a_journal_without_a_beginning_is_an_error() -> None:
         facts(fold([late]))
 
 
-@given(st.recursive(st.none() | st.booleans() | st.floats() | st.integers() | st.text(), st.lists))
+@given(
+    st.recursive(st.none() | st.booleans() | st.floats() | st.integers() | st.text(), st.lists, max_leaves=8)
+)
 def test_free_form_parts_of_a_journal_give_measurements_or_nothing(value: object) -> None:
     assert all(0 < number < 1e12 for number in positive(value))
 

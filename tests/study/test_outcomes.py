@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from agentmig.journal import Outcome, Verdict
 from agentmig.study import outcomes
 from agentmig.study.facts import LEVELS, Migration, Verification
-from tests.study.migrations import EMULATED, REAL, execution, migration, studies
+from tests.study.migrations import EMULATED, FEWER, REAL, execution, migration, studies
 
 FIVE = [
     migration(
@@ -146,6 +146,7 @@ def test_claims_by_hand() -> None:
     assert outcomes.claims(FIVE).rows[0].rejected_share.value == 2 / 5
 
 
+@FEWER
 @given(studies())
 def test_levels_add_up(migrations: list[Migration]) -> None:
     rows = outcomes.levels(migrations).rows
@@ -159,6 +160,7 @@ def test_levels_add_up(migrations: list[Migration]) -> None:
         assert row.emulated <= row.migrations
 
 
+@FEWER
 @given(studies())
 def test_attempts_add_up(migrations: list[Migration]) -> None:
     table = {row.group: row for row in outcomes.attempts(migrations).rows}
@@ -190,6 +192,7 @@ def test_attempts_add_up(migrations: list[Migration]) -> None:
         assert claim.accepted + claim.rejected + claim.inconclusive + claim.pending == claim.claims
 
 
+@FEWER
 @given(studies(), st.randoms(use_true_random=False))
 def test_the_order_of_migrations_doesnt_matter(migrations: list[Migration], random: Random) -> None:
     shuffled = list(migrations)

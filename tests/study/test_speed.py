@@ -6,7 +6,7 @@ from hypothesis import given
 from agentmig.study.facts import Migration
 from agentmig.study.model import SpeedRow
 from agentmig.study.speed import speed, speed_by_migration
-from tests.study.migrations import EMULATED, REAL, migration, studies, trainings
+from tests.study.migrations import EMULATED, FEWER, REAL, migration, studies, trainings
 
 XLA = REAL.model_copy(update={"backend": "torch_tpu", "usd_per_hour": 3.6})
 
@@ -69,6 +69,7 @@ def test_emulated_targets_stand_in_rows_of_their_own() -> None:
     assert _means([real])["real", "xla", "seconds"] == means["real", "xla", "seconds"]
 
 
+@FEWER
 @given(studies())
 def test_no_emulated_target_moves_a_real_mean(migrations: list[Migration]) -> None:
     pairs = speed_by_migration(migrations).rows

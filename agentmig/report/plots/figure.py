@@ -130,7 +130,7 @@ def draw(plan: Callable[[canvas.Figure], None], height: float = HEIGHT, width: f
         file = io.StringIO()
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         figure.savefig(file, format="svg", metadata=nothing)
-    return file.getvalue()
+    return clean(file.getvalue())
 
 
 _SVG = "{http://www.w3.org/2000/svg}"

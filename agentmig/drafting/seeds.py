@@ -1,0 +1,85 @@
+"""How a seed reaches a program: an option, an environment variable, a constant, or not at all."""
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agentmig.drafting.findings import Place
+from agentmig.drafting.graph import Reach
+from agentmig.drafting.module import argument, constant
+from agentmig.drafting.options import Option
+from agentmig.drafting.symbolic import Symbols, literal
+
+_NAME = re.compile(r"(?:^|[._])(?:(?:random|manual|rng|global|torch|train|base|init)_?)?seed(?:_everything)?$", re.IGNORECASE)
+_SEEDING = re.compile(r"(?:^|\.)(?:manual_seed(?:_all)?|seed_everything|set_seed|seed_all|set_random_seed|init_seeds|fix_seed|same_seeds?|set_all_seeds?)$")
+_LIBRARIES = ("random.seed", "numpy.random.seed", "torch.seed")
+
+
+@dataclass(frozen=True)
+class Seeding:
+    """A line that seeds a generator.
+
+    Attributes:
+        call: what is called.
+        constant: the seed where it is written in the code; None where it is computed or given.
+        options: options that the seed comes from.
+    """
+
+    call: str
+    place: Place
+    constant: str | None
+    options: tuple[Option, ...]
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """All about seeds.
+
+    Attributes:
+        option: the option that takes the seed.
+        variable: the environment variable that does, with the line that reads it.
+        lines: where generators are seeded.
+    """
+
+    option: Option | None
+    variable: tuple[str, Place] | None
+    lines: tuple[Seeding, ...]
+
+
+def find_seeds(reach: Reach, options: Sequence[Option], symbols: Symbols) -> Seeds:
+    """How a seed reaches a program."""
+    lines = []
+    for module in reach.modules:
+        for call in module.calls:
+            called = module.called(call)
+            if not (_SEEDING.search(called) or called in _LIBRARIES):
+                continue
+            given = argument(call, 0, "seed")
+            value = literal(symbols.evaluate(module, given)) if given is not None else None
+            if given is not None and value is None and isinstance(given, ast.BinOp):
+                # `1337 + rank`: the rank is not a choice.
+                value = next((str(v) for node in ast.walk(given) if isinstance(v := constant(node), int)), None)
+            within = tuple(symbols.options_within(module, given)) if given is not None else ()
+            lines.append(Seeding(called, module.place(call), value if not within else None, within))
+    return Seeds(_option(options, lines), _variable(reach), tuple(lines))
+
+
+def _option(options: Sequence[Option], lines: Sequence[Seeding]) -> Option | None:
+    """The option that is called a seed, the one that reaches a generator first."""
+    named = [option for option in options if _NAME.search(option.name) and not option.switch]
+    reaching = {option.name for line in lines for option in line.options}
+    return min(named, key=lambda option: (option.name not in reaching, option.name.count("."), len(option.name)), default=None)
+
+
+def _variable(reach: Reach) -> tuple[str, Place] | None:
+    for module in reach.modules:
+        for node in module.nodes:
+            name: object = None
+            if isinstance(node, ast.Call) and module.called(node) in ("os.environ.get", "os.getenv"):
+                name = constant(argument(node, 0, "key"))
+            elif isinstance(node, ast.Subscript) and module.dotted(node.value) == "os.environ" and isinstance(node.ctx, ast.Load):
+                name = constant(node.slice)
+            if isinstance(name, str) and _NAME.search(name) and "HASHSEED" not in name:
+                return name, module.place(node)
+    return None
