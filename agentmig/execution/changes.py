@@ -75,7 +75,7 @@ def _without_programs(source: Source) -> dict[str, str]:
     """Variables that take the filters away which the repository's own configuration brings."""
     try:
         argv = ["config", "--show-scope", "--name-only", "-z", "--get-regexp", _PROGRAMS]
-        listed = items(git(source.git_dir, *argv))
+        listed = items(source.ask(*argv))
     except RepositoryError:
         return {}  # there are none
     names = [

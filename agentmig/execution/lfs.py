@@ -111,7 +111,7 @@ def _pointers(clean: Path, blobs: Sequence[Blob]) -> list[tuple[Blob, Pointer]]:
 def _stores(source: Source) -> list[Path]:
     """Folders with LFS contents: the repository's, and those of the repositories it borrows objects from."""
     try:
-        configured = git(source.git_dir, "config", "--type=path", "lfs.storage")
+        configured = source.ask("config", "--type=path", "lfs.storage")
     except RepositoryError:
         configured = "lfs"
     stores = [source.shared / configured / "objects"]

@@ -50,25 +50,32 @@ async def run_process(
 ) -> Finished:
     """Run a command to its end, or to its time-out, with both output streams in `log`.
 
-    Output beyond `max_log_bytes` is read and dropped (a program that prints for ever must not fill the disk); the log
-    says so. Cancelling this coroutine ends the tree too.
+    The command ends when its first process does: what that one leaves behind is ended then. Of more output than
+    `max_log_bytes` the log keeps the beginning and the end. Cancelling this coroutine ends the tree too.
 
     Raises:
-        OSError: the program can't be started.
+        OSError: the program can't be started, or the log can't be written.
     """
     begin = time.monotonic()
     mark = uuid.uuid4().hex
     log.parent.mkdir(parents=True, exist_ok=True)
-    process = await asyncio.create_subprocess_exec(
-        *argv,
-        cwd=cwd,
-        env={**env, MARK: mark},
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        start_new_session=True,
-        limit=1024 * 1024,
-    )
+    # A pipe of our own: asyncio's would keep `wait` from returning while a child that was left holds it open.
+    output, inlet = os.pipe()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            cwd=cwd,
+            env={**env, MARK: mark},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=inlet,
+            stderr=inlet,
+            start_new_session=True,
+        )
+    except BaseException:
+        os.close(output)
+        raise
+    finally:
+        os.close(inlet)
     peak = 0.0
     timed_out = False
 
@@ -78,20 +85,31 @@ async def run_process(
             peak = max(peak, _resident_mb(process.pid))
             await asyncio.sleep(_SAMPLE_S)
 
-    async def drain() -> None:
-        await _drain(process.stdout, log, on_line, max_log_bytes)
-        await process.wait()
+    async def end() -> None:
+        """The program's end; or the reader's, which comes first only where the log can't be written."""
+        waiting = asyncio.ensure_future(process.wait())
+        await asyncio.wait([waiting, reader], return_when=asyncio.FIRST_COMPLETED)
+        if reader.done():
+            reader.result()
+        await waiting
 
     watcher = asyncio.create_task(watch())
+    reader = asyncio.create_task(read_output(output, log, on_line, max_log_bytes))
     killed = 0
     try:
-        await asyncio.wait_for(drain(), timeout_s)
+        await asyncio.wait_for(end(), timeout_s)
     except TimeoutError:
         timed_out = True
     finally:
         watcher.cancel()
         killed = await asyncio.to_thread(_end_all, process.pid, mark)
         await process.wait()
+        # The pipe is closed now, unless a process has it that was never found.
+        await asyncio.wait([reader], timeout=_GRACE_S)
+        reader.cancel()
+        await asyncio.wait([reader])
+    if not reader.cancelled():
+        reader.result()
     return Finished(
         exit_code=None if timed_out else process.returncode,
         timed_out=timed_out,
@@ -99,29 +117,6 @@ async def run_process(
         peak_memory_mb=peak,
         killed=killed,
     )
-
-
-async def _drain(
-    stream: asyncio.StreamReader | None, log: Path, on_line: Callable[[str], None] | None, max_bytes: int
-) -> None:
-    assert stream is not None
-    pending = b""
-    written = 0
-    with log.open("wb") as out:
-        while chunk := await stream.read(65536):
-            if written < max_bytes:
-                out.write(chunk[: max_bytes - written])
-                written += len(chunk)
-                if written >= max_bytes:
-                    out.write(f"\n[agentmig: output beyond {max_bytes} bytes was dropped]\n".encode())
-                out.flush()
-            if on_line:
-                *lines, pending = (pending + chunk).split(b"\n")
-                pending = pending[-65536:]
-                for line in lines:
-                    on_line(line.decode(errors="replace"))
-    if on_line and pending:
-        on_line(pending.decode(errors="replace"))
 
 
 def marked(mark: str) -> list[psutil.Process]:

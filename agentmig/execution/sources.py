@@ -36,17 +36,21 @@ class Source:
     @property
     def shared(self) -> Path:
         """The git directory that its linked worktrees share; objects, submodules and LFS files lie there."""
-        return (self.git_dir / git(self.git_dir, "rev-parse", "--git-common-dir")).resolve()
+        return (self.git_dir / self.ask("rev-parse", "--git-common-dir")).resolve()
 
     @property
     def object_format(self) -> str:
         """The hash that names its objects: `sha1` or `sha256`."""
-        return git(self.git_dir, "rev-parse", "--show-object-format")
+        return self.ask("rev-parse", "--show-object-format")
 
     def borrowed(self) -> dict[str, str]:
         """Variables with which a git command reads this repository's objects as if they were in another one."""
         path = str(self.shared / "objects").replace("\\", "\\\\").replace('"', '\\"')
         return {"GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{path}"'}
+
+    def ask(self, *arguments: str) -> str:
+        """What git says of the repository itself; works where the checked-out folder that it names is gone."""
+        return git(self.git_dir, *arguments, env={"GIT_WORK_TREE": str(self.git_dir)})
 
     def holds(self, commit: str) -> bool:
         """Whether a commit is here."""
@@ -54,7 +58,7 @@ class Source:
 
     def _commit(self, revision: str) -> str | None:
         try:
-            return git(self.git_dir, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+            return self.ask("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
         except RepositoryError:
             return None
 
@@ -155,7 +159,7 @@ def resolve(source: Source, revision: str) -> str:
         RepositoryError: there is no such commit.
     """
     try:
-        return git(source.git_dir, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+        return source.ask("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
     except RepositoryError as error:
         remedy = "commit the project first"
         if (source.shared / "shallow").exists():

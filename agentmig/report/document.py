@@ -133,7 +133,8 @@ def _several(runs: list[RunReport]) -> str:
     voices = sum(played(item.run) for item in runs)
     worth = [f"{emulated} with EMULATED targets"] if emulated else []
     worth += [f"{voices} with words of the model that were PLAYED"] if voices else []
-    return f"{plural(len(runs), 'run')}: {words}{f' ({"; ".join(worth)})' if worth else ''}"
+    known = f" ({'; '.join(worth)})" if worth else ""
+    return f"{plural(len(runs), 'run')}: {words}{known}"
 
 
 def _claim(claim: Claim, targets: Sequence[TargetRecord]) -> ClaimReport:

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from agentmig.errors import AgentmigError
+from agentmig.execution.changes import uncommitted
 from agentmig.execution.environments import is_built
-
 from agentmig.journal import State, fold, read_journal
 from agentmig.journal.store import FILE
 from agentmig.settings import settings
@@ -32,6 +32,7 @@ def known_before(workload: Workload) -> Known:
             goal=read_document(GoalReference, here.entry.goal_file),
             missing_traces=sum(1 for part in needed_parts(workload) if part not in there and part != GOAL),
             history=history(settings().runs, workload.name),
+            uncommitted=uncommitted(workload.project.path, workload.file.parent),
         )
 
 

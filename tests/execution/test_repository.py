@@ -141,3 +141,42 @@ def test_what_cannot_be_used_is_said(tmp_path: Path) -> None:
     (folder / "new").mkdir()
     with pytest.raises(RepositoryError, match="has no folder 'new'"):
         Repository.create("new", "HEAD", folder, tmp_path / "run2")
+
+
+def test_what_git_would_convert_or_ignore_is_no_uncommitted_work(tmp_path: Path) -> None:
+    folder = project(tmp_path / "project", {"forced.log": "1\n"})
+    (folder / "lines.py").write_bytes(b"one\r\ntwo\r\n")
+    (folder / "auto.md").write_bytes(b"one\r\ntwo\r\n")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "-m", "line ends of another system")
+    write(folder, {".gitattributes": "* text=auto\n*.py text eol=lf\n", ".gitignore": "*.log\n"})
+    git(folder, "add", ".gitattributes", ".gitignore")
+    git(folder, "commit", "--quiet", "-m", "attributes that came later")
+    repository = Repository.create(str(folder), "HEAD", tmp_path, tmp_path / "run")
+    repository.add_worktree()
+    assert repository.is_committed()
+    write(repository.worktree, {"forced.log": "2\n"})
+    assert not repository.is_committed()
+    checkout = repository.checkout(repository.snapshot("s"), tmp_path / "out")
+    assert (checkout / "forced.log").read_text() == "2\n"
+    assert (checkout / "lines.py").read_bytes() == b"one\r\ntwo\r\n"
+
+
+def test_a_protected_folder_that_became_a_link_is_a_folder_again(tmp_path: Path) -> None:
+    repository = _run(tmp_path)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    git(repository.worktree, "rm", "--quiet", "-r", "data")
+    (repository.worktree / "data").symlink_to(outside)
+    checkout = repository.checkout(_commit(repository, {}), tmp_path / "out", restore=["data"])
+    assert (checkout / "data" / "test.csv").read_text() == "1\n"
+    assert not (checkout / "data").is_symlink()
+    assert list(outside.iterdir()) == []
+
+
+def test_a_run_is_opened_again(tmp_path: Path) -> None:
+    repository = _run(tmp_path)
+    again = Repository.reopen(tmp_path / "run", repository.source_commit)
+    assert (again.base, again.head()) == (repository.base, repository.head())
+    with pytest.raises(RepositoryError):
+        Repository.reopen(tmp_path / "nowhere", repository.source_commit)

@@ -46,9 +46,8 @@ def test_the_steps_of_a_real_gate_are_read_with_their_first_divergence() -> None
     first = view.quantities["norm_before_clip"][0]
     assert len(first.reference) == 1 and len(first.candidate) == 4
     assert view.differences["loss"][0] == 0.0
-    assert (
-        view.differences["grad_norm"][0] is not None and view.differences["grad_norm"][0] > view.tolerance > 0
-    )  # type: ignore[operator]
+    applied = view.differences["grad_norm"][0]
+    assert applied is not None and view.tolerance is not None and applied > view.tolerance > 0
     assert view.first_divergence is not None
     assert (view.first_divergence.step, view.first_divergence.quantity) == (0, "norm before clip")
     assert "at step 0 on rank 2" in view.first_divergence.words
