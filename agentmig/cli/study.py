@@ -23,6 +23,7 @@ from agentmig.study.layout import Grid
 from agentmig.study.reading import UnreadableError
 
 _WIDE = 1000
+_DEAREST = 100_000
 _SHOWN = 30
 """Rows of a table that people see unless they ask for it alone."""
 
@@ -70,9 +71,7 @@ def study(
     ] = None,
     human_usd_per_hour: Annotated[
         float | None,
-        typer.Option(
-            min=0, help="Price of an hour of a person; default: the setting. Without one, minutes alone."
-        ),
+        typer.Option(help="Price of an hour of a person; default: the setting. Without one, minutes alone."),
     ] = None,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Leave out journals that can't be read, and name them.")
@@ -82,6 +81,8 @@ def study(
     """Tables over many migrations: levels, attempts, causes, interventions, cost, speed."""
     form = _format(form, as_json, table, output)
     price = settings().human_usd_per_hour if human_usd_per_hour is None else human_usd_per_hour
+    if price is not None and not 0 <= price <= _DEAREST:
+        raise OutputError(f"an hour of a person at ${price:g}: give a price from 0 to {_DEAREST:,}")
     reading = read(_folders(runs or [str(settings().runs)]))
     if reading.unreadable and (not keep_going or not reading.migrations):
         left = "" if reading.migrations else "; no other journal is left"
@@ -176,7 +177,7 @@ def _write(document: StudyView, form: Format, table: str | None, output: Path) -
         else:
             output.write_text(_text(document, form, table), encoding="utf-8")
     except OSError as error:
-        raise OutputError(f"{output}: {error.strerror}; nothing else was changed") from error
+        raise OutputError(f"{output}: {error.strerror}; name a place that can be written") from error
 
 
 def print_study(console: Console, document: StudyView, only: str | None) -> None:

@@ -1,6 +1,8 @@
 """The whole examination: first what the other checks build on, then all of them side by side."""
 
+import asyncio
 import os
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,9 +11,8 @@ from agentmig import __version__
 from agentmig.doctor import agent, devices, isolation, machine, machines, project, trials, workload
 from agentmig.doctor.checks import Check, Running, perform
 from agentmig.doctor.interpreters import Interpreter, of_cache, of_workload
-from agentmig.doctor.project import Project
 from agentmig.doctor.redact import redacted, secrets_of
-from agentmig.doctor.results import TITLES, Finding, Group, Report, Result, broken, ok, warn
+from agentmig.doctor.results import TITLES, Finding, Report, Result, broken, ok
 from agentmig.doctor.uses import Use, uses
 from agentmig.settings import Settings, SettingsInvalid, settings
 from agentmig.spec import SpecError, Workload, load_workload
@@ -49,19 +50,25 @@ class _Ground:
             return workload.mistakes(error)
         return ok(f"{self.workload.file} is valid")
 
-    async def find_interpreters(self) -> Finding | list[Result]:
-        if self.settings is None:
-            return warn("not looked for: the settings say where they are")
+    async def look_around(self) -> list[Result]:
         if self.workload:
-            where = Project.of(self.workload)
-            self.interpreters = await of_workload(self.workload, where, self.settings.cache)
-        else:
+            return await self._of_workload(self.workload)
+        if self.settings:
             self.interpreters = of_cache(self.settings.cache)
-        group: Group = "workload" if self.workload else "backends"
-        return [
-            found.finding.named(f"environment {found.name}" if self.workload else found.name, group)
-            for found in self.interpreters
-        ]
+        return [found.finding.named(found.name, "backends") for found in self.interpreters]
+
+    async def _of_workload(self, chosen: Workload) -> list[Result]:
+        cache = self.settings.cache if self.settings else None
+        near = cache if cache and os.access(cache, os.W_OK) else None
+        with tempfile.TemporaryDirectory(prefix="agentmig-doctor-", dir=near) as scratch:
+            if project.is_remote(chosen):
+                opened = await project.knock(chosen)
+            else:
+                opened = await asyncio.to_thread(project.open_project, chosen, Path(scratch))
+            if cache:
+                self.interpreters = await of_workload(chosen, opened.code, cache)
+        found = {f"environment {each.name}": each.finding for each in self.interpreters}
+        return [finding.named(name, "workload") for name, finding in {**opened.findings, **found}.items()]
 
     @property
     def asked(self) -> list[Use]:
@@ -80,9 +87,10 @@ async def examine(file: Path | None, on_running: Running = lambda names: None) -
     if file:
         first.append(Check("file", "workload", ground.read_workload))
     results = await perform(first, on_running)
-    if ground.workload or not file:
-        group: Group = "workload" if ground.workload else "backends"
-        results += await perform([Check("environments", group, ground.find_interpreters)], on_running)
+    if ground.workload:
+        results += await perform([Check("project", "workload", ground.look_around)], on_running)
+    elif not file:
+        results += await perform([Check("environments", "backends", ground.look_around)], on_running)
     results += await perform(_checks(ground), on_running)
     names = ground.workload.secrets if ground.workload else []
     report = Report(
@@ -104,9 +112,9 @@ def _checks(ground: _Ground) -> list[Check]:
         *machine.checks(ground.settings, unbuilt, max(on_cpu, default=0)),
         *devices.checks("GPU" in hardware, "TPU" in hardware),
     ]
-    if ground.workload:
+    if ground.workload and ground.settings:
         found += trials.for_workload(ground.workload, ground.asked, ground.interpreters)
-        found += project.checks(Project.of(ground.workload))
+    if ground.workload:
         found += workload.checks(ground.workload, ground.asked, ground.settings)
         found += machines.checks(ground.workload, ground.asked)
     elif not ground.file:

@@ -4,12 +4,10 @@ import json
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentmig.doctor.project import Project
 from agentmig.doctor.results import Finding, broken, missing, ok, warn
 from agentmig.errors import AgentmigError
 from agentmig.execution import environments
@@ -37,56 +35,39 @@ class Interpreter:
         return self.built is None and self.finding.state == "warn"
 
 
-async def of_workload(workload: Workload, project: Project, cache: Path) -> list[Interpreter]:
+async def of_workload(workload: Workload, code: Path | None, cache: Path) -> list[Interpreter]:
     """The environments that the reference and the targets use, in the order in which a run builds them.
 
     Args:
         workload: names them.
-        project: for requirements files at the base commit.
+        code: a checkout of the base commit, for requirements files; None where there is none.
         cache: the folder in which they are kept.
     """
     users = [workload.reference.environment, *(t.environment for t in workload.targets.values())]
     return [
-        await _find(name, workload.environments[name], workload, project, cache)
+        await _find(name, workload.environments[name], workload.file, code, cache)
         for name in dict.fromkeys(users)
     ]
 
 
 async def _find(
-    name: str, environment: Environment, workload: Workload, project: Project, cache: Path
+    name: str, environment: Environment, file: Path, code: Path | None, cache: Path
 ) -> Interpreter:
-    key = f"environments.{name}"
-    folder = project.path or workload.file.parent
+    if code is None and environment.requirements_file:
+        return Interpreter(name, None, warn("not looked for: its requirements file is in the project"))
     try:
-        if environment.kind in ("python", "container"):
-            built = await environments.build(name, environment, folder)  # builds nothing for these kinds
+        if environment.kind == "python":
+            built = await environments.build(name, environment, code or file.parent)  # builds nothing
             return Interpreter(name, built, ok(f"the interpreter {built.python}"))
-        with tempfile.TemporaryDirectory(prefix="agentmig-doctor-") as checkout:
-            if environment.requirements_file:
-                text = await project.file(environment.requirements_file)
-                if text is None:
-                    seen = f"{environment.requirements_file} can't be read at {project.revision} of {project.url}"
-                    return Interpreter(
-                        name, None, missing(seen, f"commit it, or correct {key}.requirements_file")
-                    )
-                file = Path(checkout) / environment.requirements_file
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(text)
-            found = _cached(name, environment, Path(checkout), cache)
+        key = environments.environment_key(name, environment, code or file.parent)
     except AgentmigError as error:
-        return Interpreter(name, None, missing(str(error), f"correct {key} in {workload.file}"))
-    if found:
-        return Interpreter(name, found, ok(f"built, in {found.prefix}"))
-    return Interpreter(
-        name, None, _builder(environment) or warn("not built yet", f"agentmig reference make {workload.file}")
-    )
-
-
-def _cached(name: str, environment: Environment, checkout: Path, cache: Path) -> Built | None:
-    key = environments._key(environment, environments._requirements(name, environment, checkout))
+        return Interpreter(name, None, missing(str(error), f"correct environments.{name} in {file}"))
     folder = cache / "environments" / key
-    there = (folder / environments._MARKER).exists()
-    return Built(name, key, folder / "bin" / "python", True, True, 0.0) if there else None
+    if (folder / environments._MARKER).exists():
+        built = Built(name, key, folder / "bin" / "python", True, True, 0.0)
+        return Interpreter(name, built, ok(f"built, in {folder}"))
+    found = _builder(environment) or warn("not built yet", f"agentmig reference make {file}")
+    return Interpreter(name, None, found)
 
 
 def _builder(environment: Environment) -> Finding | None:

@@ -47,9 +47,9 @@ def for_workload(
 
         async def look() -> Finding:
             async with turn:
-                return await _try(workload, use, by_name[name])
+                return await _try(workload, use, by_name.get(name))
 
-        return Check(f"{LABELS[use.demand[0]]} in {name}", "backends", look)
+        return Check(f"{LABELS[use.demand[0]]} on {use.demand[1]} in {name}", "backends", look)
 
     def unasked(backend: Backend) -> Check:
         async def look() -> Finding:
@@ -64,11 +64,13 @@ def for_workload(
     return found
 
 
-async def _try(workload: Workload, use: Use, interpreter: Interpreter) -> Finding:
+async def _try(workload: Workload, use: Use, interpreter: Interpreter | None) -> Finding:
     backend, hardware = use.demand
-    built = interpreter.built
     if use.lacking:
         return missing(f"not tried: {use.name} can't run on this machine")
+    if interpreter is None:
+        return missing(f"not tried: environment {use.as_target.environment} was not found")
+    built = interpreter.built
     if built is None:
         untried = f"not tried: environment {interpreter.name} is not built"
         return warn(untried, interpreter.finding.fix) if interpreter.unbuilt else missing(untried)

@@ -24,7 +24,7 @@ def mistakes(error: SpecError) -> list[Result]:
         place = f"{problem.file}:{problem.line}" if problem.line else str(problem.file)
         seen = f"{place}: found {problem.found}; {problem.allowed}"
         step = _STEPS.get(problem.key, f"correct {problem.key} in {place}")
-        found.append(broken(seen, step).named(problem.key, "workload"))
+        found.append(broken(seen, step).named(problem.key.strip("()"), "workload"))
     return found
 
 

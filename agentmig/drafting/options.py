@@ -292,7 +292,9 @@ def _hydra(project: Project, near: Iterable[Module]) -> Iterator[Option]:
                 continue
             where = normpath(join(dirname(module.path), folder if isinstance(folder, str) else "."))
             for value in hydra_values(project.tree, where, name):
-                yield Option(value.key, value.key, "override", value.place, default=value.value)
+                missing = value.value == "???"
+                default = None if missing else value.value
+                yield Option(value.key, value.key, "override", value.place, default=default, required=missing)
 
 
 def _assignments(project: Project, reach: Reach) -> Iterator[Option]:

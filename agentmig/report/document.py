@@ -67,6 +67,13 @@ def played(run: RunView) -> bool:
     return run.words != _LIVE and not run.words.startswith(_NOBODY)
 
 
+def voice(run: RunView) -> str:
+    """Who spoke for the model, in one or two words."""
+    if not played(run):
+        return "live" if run.words == _LIVE else "no agent"
+    return "AUTHORED" if "authored" in run.words else "PLAYED"
+
+
 def standing(run: RunView) -> str:
     """What the verdict is worth, in a few words: on what it ran, and who spoke."""
     emulated = [target.name for target in run.targets if target.emulated]

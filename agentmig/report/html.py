@@ -10,7 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from agentmig.report import tables, text
-from agentmig.report.document import reason, standing
+from agentmig.report.document import reason, standing, voice
 from agentmig.report.model import ClaimReport, ReportView, RunReport, TargetReport
 from agentmig.report.speed import METHOD, remark
 
@@ -23,8 +23,20 @@ FULL_CLAIMS = 20
 _DRAWN_CLAIMS, _DRAWN_CLAIMS_OF_SEVERAL = 6, 2
 """So many of the newest claims have figures, in a report on one run and in one on several."""
 _WIDE = 12.0
+"""Inches of the timeline where the page is broad."""
+_UNDRAWN = {"decision", "session", "end", "away"}
 _NUMBER = re.compile(r"[+-]?\d[\d.]*e-\d+")
-SYMBOLS = {"pass": "✓", "accepted": "✓", "fail": "✕", "rejected": "✕", "stopped": "■", "not reached": "–"}
+SYMBOLS = {
+    "pass": "✓",
+    "accepted": "✓",
+    "fail": "✕",
+    "rejected": "✕",
+    "stopped": "■",
+    "not reached": "–",
+    "pending": "…",
+    "running": "…",
+    "waiting": "…",
+}
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,7 @@ class RunPage:
     prefix: str
     standing: str
     reason: str
+    voice: str
     claims: list[ClaimPage]
     anchors: list[str]
     timeline: list[Shown]
@@ -148,15 +161,19 @@ def _page(item: RunReport, prefix: str, drawn: int) -> RunPage:
         both = [plots.tokens_figure(item.spending), *([dollars] if dollars else [])]
         money = [_shown(f"{prefix}-{figure.key}", figure) for figure in both]
     speed = [_shown(f"{prefix}-speed", plots.speed_figure(item.speed))] if item.speed else []
-    wide, narrow = plots.timeline_figure(item.timeline, _WIDE, 2.9), plots.timeline_figure(item.timeline, 4.4)
+    timeline = []
+    if any(entry.kind not in _UNDRAWN for entry in item.timeline):
+        wide, narrow = (plots.timeline_figure(item.timeline, width) for width in (_WIDE, plots.WIDTH))
+        timeline = [_shown(f"{prefix}-time", wide, narrow)]
     return RunPage(
         item=item,
         prefix=prefix,
         standing=standing(item.run),
         reason=reason(item.run),
+        voice=voice(item.run),
         claims=claims,
         anchors=anchors,
-        timeline=[_shown(f"{prefix}-time", wide, narrow)],
+        timeline=timeline,
         money=money,
         speed=speed,
     )

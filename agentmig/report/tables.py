@@ -42,10 +42,11 @@ def gates(item: RunReport) -> Table:
     names = (*GATES, *sorted(seen - set(GATES)))
     rows = []
     for claim in reversed(item.claims):
+        lacking = "pending" if claim.verdict == "pending" else "no verdict"
         for target in claim.targets:
             found = {gate.gate: gate.verdict for gate in target.gates}
             name = f"{target.target} (EMULATED)" if target.emulated else target.target
-            rows.append((claim.id, name, *(found.get(gate, "pending") for gate in names), target.verdict))
+            rows.append((claim.id, name, *(found.get(gate, lacking) for gate in names), target.verdict))
     return Table(("claim", "target", *names, "verdict"), rows)
 
 

@@ -7,7 +7,7 @@ NONE = "-"
 
 def counted(count: int, word: str) -> str:
     """`1 project`, `2 projects`."""
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
+    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def plain(text: str) -> str:

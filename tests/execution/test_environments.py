@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from agentmig.execution.environments import Built, EnvironmentBuildError, build, cache_root
+from agentmig.execution.environments import (
+    Built,
+    EnvironmentBuildError,
+    build,
+    cache_root,
+    environment_key,
+)
 from agentmig.probe.loader import PTH_NAME
 from agentmig.spec.workload import Environment
 
@@ -90,3 +96,15 @@ def test_the_cache_is_where_the_person_wants_it(tmp_path: Path, monkeypatch: pyt
     monkeypatch.delenv("AGENTMIG_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", "/x")
     assert cache_root() == Path("/x/agentmig")
+
+
+def test_the_key_is_known_before_anything_is_built(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text(f"{_package(tmp_path / 'package')}\n")
+    environment = _environment(kind="pip", requirements_file="requirements.txt")
+    key = environment_key("e", environment, tmp_path)
+    assert not (tmp_path / "cache").exists()
+    assert _build(tmp_path, environment).key == key
+    existing = _environment(kind="python", python=sys.executable)
+    assert environment_key("e", existing, tmp_path) == _build(tmp_path, existing).key
+    with pytest.raises(EnvironmentBuildError, match="container engine"):
+        environment_key("e", _environment(kind="container", image="i"), tmp_path)

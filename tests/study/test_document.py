@@ -5,10 +5,11 @@ from hypothesis import given
 
 from agentmig.journal import Outcome
 from agentmig.study.document import study
-from agentmig.study.facts import Migration
+from agentmig.study.facts import LEVELS, Migration
 from agentmig.study.model import TABLES, StudyView
 from agentmig.study.reading import Duplicate, Reading, read
 from agentmig.study.statistics import CLUSTERED, EXACT, RATIO
+from tests.conftest import REPOSITORY
 from tests.study.migrations import EMULATED, FEWER, REAL, migration, run, studies
 
 
@@ -95,3 +96,10 @@ def test_every_figure_has_an_interval_or_says_why_not(migrations: list[Migration
                 if hasattr(value, "method"):
                     assert bool(value.method) != bool(value.note)
                     assert (value.low is None) == (value.high is None) == (not value.method)
+
+
+def test_the_documentation_names_every_table_and_level() -> None:
+    text = (REPOSITORY / "docs" / "study.md").read_text()
+    assert all(f"| `{name}` |" in text for name in TABLES)
+    assert ", ".join(LEVELS[2:]) in text
+    assert all(f"**{name}**" in text for name in LEVELS[:2])

@@ -224,7 +224,7 @@ def test_latex_compiles(tmp_path: Path) -> None:
     (tmp_path / "paper.tex").write_text(
         r"\documentclass{article}\usepackage{booktabs,longtable}\begin{document}\input{tables}\end{document}"
     )
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    command = ["pdflatex", "-draftmode", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:]
 

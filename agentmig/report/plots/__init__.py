@@ -3,7 +3,7 @@
 Matplotlib is imported here alone, and this package only where figures are drawn.
 """
 
-from agentmig.report.plots.figure import Figure
+from agentmig.report.plots.figure import WIDTH, Figure
 from agentmig.report.plots.goal import goal_figure
 from agentmig.report.plots.history import money_figure, timeline_figure, tokens_figure
 from agentmig.report.plots.numerics import numerics_figures
@@ -11,6 +11,7 @@ from agentmig.report.plots.semantics import semantics_figures
 from agentmig.report.plots.speed import speed_figure
 
 __all__ = [
+    "WIDTH",
     "Figure",
     "goal_figure",
     "money_figure",

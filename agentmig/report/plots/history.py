@@ -1,6 +1,6 @@
 """What happened when, and what it cost: the timeline, tokens and money over wall time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
@@ -57,7 +57,8 @@ def timeline_figure(entries: Sequence[Entry], width: float, height: float = HEIG
         height: inches.
     """
     last = max(entry.end_s or entry.begin_s for entry in entries)
-    people = any(entry.kind in ("intervention", "question") for entry in entries)
+    kinds = {entry.kind for entry in entries}
+    people = bool(kinds & {"intervention", "question"})
 
     def plan(figure: Canvas) -> None:
         axes = figure.subplots()
@@ -86,12 +87,25 @@ def timeline_figure(entries: Sequence[Entry], width: float, height: float = HEIG
     return Figure(
         "timeline",
         "Timeline",
-        "Bars: runs, coloured and hatched by how they ended, and verifications of claims. Ticks: turns of the model. "
-        "Crosses: tool calls that were denied. Diamonds: claims. Triangles: feedback.",
+        _timeline_caption(kinds),
         f"Timeline over {seconds(last)}: {words}.",
         draw(plan, height=height, width=width),
         history(entries),
     )
+
+
+def _timeline_caption(kinds: Collection[str]) -> str:
+    signs = {
+        "attempt": "Bars: runs, coloured and hatched by how they ended.",
+        "verification": "Thin bars: verifications of claims.",
+        "claim": "Diamonds: claims.",
+        "turn": "Ticks: turns of the model.",
+        "denied": "Crosses: tool calls that were denied.",
+        "feedback": "Triangles: feedback.",
+        "question": "Stars: questions to a person.",
+        "away": "Grey: no supervisor was there.",
+    }
+    return " ".join(words for kind, words in signs.items() if kind in kinds)
 
 
 def _fill(colour: str) -> tuple[str, float]:

@@ -39,7 +39,8 @@ def speed_figure(views: Sequence[SpeedView]) -> Figure:
     return Figure(
         "speed",
         "Time of a whole training",
-        "Points are runs; bars geometric means with 95% intervals. (em.): EMULATED, not the accelerator's speed.",
+        "Points are runs, diamonds geometric means, bars 95% intervals."
+        + (" (em.): EMULATED, not the accelerator's speed." if any(side.emulated for side in sides) else ""),
         "; ".join(
             f"{name} takes {number(ratio.mean, 3)} times the reference's seconds ({interval(ratio)})"
             for name, ratio in ratios

@@ -1,0 +1,164 @@
+"""Where a program's data comes from: options, paths in the code, and downloads, which runs can't make."""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from posixpath import normpath
+from typing import Literal
+
+from agentmig.drafting.findings import Place
+from agentmig.drafting.graph import Reach
+from agentmig.drafting.module import Module, argument, constant, keyword
+from agentmig.drafting.options import Option
+from agentmig.drafting.symbolic import Opt, Symbols, Template, literal
+
+_OPTION = re.compile(
+    r"(?:^|[._])(?:data|dataset|datasets|input|train|train_data|training_data|corpus|image|images|imagenet|val|valid|test|eval)_?"
+    r"(?:_?(?:dir|path|root|folder|file|files|location))s?$|^(?:data|dataroot|data_?set|corpus|imagenet|root|input|db_path)$",
+    re.IGNORECASE,
+)
+_PATH_WORDS = re.compile(r"path|folder|director|location|file|root|\bdir\b", re.IGNORECASE)
+_READS = {
+    "open": (0, "file"),
+    "numpy.load": (0, "file"),
+    "numpy.loadtxt": (0, "fname"),
+    "numpy.genfromtxt": (0, "fname"),
+    "numpy.memmap": (0, "filename"),
+    "numpy.fromfile": (0, "file"),
+    "h5py.File": (0, "name"),
+    "lmdb.open": (0, "path"),
+    "scipy.io.loadmat": (0, "file_name"),
+    "torchvision.datasets.ImageFolder": (0, "root"),
+    "torchvision.datasets.DatasetFolder": (0, "root"),
+}
+_DOWNLOADS: list[tuple[re.Pattern[str], str]] = [
+    (re.compile(r"^datasets\.load_dataset$|(?:^|\.)load_dataset_builder$"), "a dataset from the Hugging Face hub"),
+    (re.compile(r"^evaluate\.load$|^datasets\.load_metric$"), "a metric's code from the Hugging Face hub"),
+    (re.compile(r"^torchtext\.datasets\.|^torchaudio\.datasets\.|^torch_geometric\.datasets\.|^ogb\..*Dataset$"), "a dataset"),
+    (re.compile(r"^sklearn\.datasets\.fetch_"), "a dataset"),
+    (re.compile(r"^torch\.hub\.|load_state_dict_from_url$|model_zoo\.load_url$"), "weights"),
+    (re.compile(r"(?:hf_hub_download|snapshot_download|urlretrieve|urlopen|^gdown\.\w+|^wget\.download|^nltk\.download|^requests\.get|download_url|download_and_extract_archive)$"), "a file"),
+]
+_PRETRAINED = re.compile(r"\.from_pretrained$")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Data that a program reads.
+
+    Attributes:
+        kind: `option`: the command line says where; `path`: the code does; `download`: it comes from the network, and
+            lands in `path` if that is known.
+        path: as the program would open it; None where it can't be told.
+        what: in words.
+        local: for a download: it is not fetched where the data lies there already.
+    """
+
+    kind: Literal["option", "path", "download"]
+    what: str
+    place: Place
+    path: str | None = None
+    option: Option | None = None
+    local: bool = False
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What makes two sources the same."""
+        where = self.option.flag if self.option else normpath(self.path) if self.path else self.what
+        return ("option" if self.option else "path" if self.path else "download", where)
+
+
+def find_data(reach: Reach, options: Sequence[Option], symbols: Symbols) -> list[Source]:
+    """The data of a program, each source once: the one that tells more of two of the same."""
+    found = [*_downloads(reach, symbols), *_options(options), *_paths(reach, symbols)]
+    kept: dict[tuple[str, str], Source] = {}
+    for source in found:
+        kept.setdefault(source.key, source)
+    return list(kept.values())
+
+
+def is_path_option(option: Option) -> bool:
+    """Whether an option that is called after data takes a path, and not a data set's name."""
+    if not _OPTION.search(option.name) or option.switch or option.choices or isinstance(option.default, bool | int | float):
+        return False
+    if isinstance(option.default, str) and option.default:
+        return "/" in option.default or bool(re.search(r"\.\w{2,5}$", option.default)) or bool(_PATH_WORDS.search(option.help))
+    return bool(_PATH_WORDS.search(option.help) or _PATH_WORDS.search(option.name) or option.name in ("data", "dataroot", "imagenet"))
+
+
+def _options(options: Sequence[Option]) -> Iterator[Source]:
+    for option in options:
+        if is_path_option(option):
+            path = option.default if isinstance(option.default, str) and option.default else None
+            yield Source("option", f"option {option.flag}", option.place, path, option)
+
+
+def _downloads(reach: Reach, symbols: Symbols) -> Iterator[Source]:
+    for module in reach.modules:
+        for call in module.calls:
+            called = module.called(call)
+            if called.startswith("torchvision.datasets.") and called not in _READS and not called.endswith(("FakeData", "VisionDataset")):
+                yield _torchvision(module, call, called, symbols)
+            elif called.startswith("torchvision.models.") and _asks_for_weights(call):
+                yield Source("download", f"weights ({called})", module.place(call))
+            elif _PRETRAINED.search(called) and call.args:
+                name = symbols.evaluate(module, call.args[0])
+                shown = literal(name) or (f"{name[0].option.flag}" if len(name) == 1 and isinstance(name[0], Opt) else "")
+                if shown and not shown.startswith(("/", ".")):
+                    yield Source("download", f"a pretrained model ({shown})", module.place(call))
+            else:
+                for pattern, what in _DOWNLOADS:
+                    if pattern.search(called):
+                        name = constant(argument(call, 0, "path"))
+                        detail = f" ({name})" if isinstance(name, str) else f" ({called})"
+                        yield Source("download", what + detail, module.place(call))
+                        break
+
+
+def _torchvision(module: Module, call: ast.Call, called: str, symbols: Symbols) -> Source:
+    root = symbols.evaluate(module, argument(call, 0, "root"))
+    option, path = _where(root)
+    return Source("download", called.removeprefix("torchvision.datasets."), module.place(call), path, option, local=True)
+
+
+def _asks_for_weights(call: ast.Call) -> bool:
+    pretrained, weights = constant(keyword(call, "pretrained")), keyword(call, "weights")
+    return pretrained is True or (weights is not None and constant(weights) is None and not isinstance(weights, ast.Constant))
+
+
+def _where(path: Template) -> tuple[Option | None, str | None]:
+    """The option that a path begins with, and the path itself as far as it is literal or a default."""
+    option = path[0].option if path and isinstance(path[0], Opt) else None
+    text = ""
+    for piece in path:
+        if isinstance(piece, Opt):
+            if not isinstance(piece.option.default, str):
+                return option, None
+            text += piece.option.default
+        elif isinstance(piece, str):
+            text += piece
+        else:
+            return option, None
+    return option, text or None
+
+
+def _paths(reach: Reach, symbols: Symbols) -> Iterator[Source]:
+    for module in reach.modules:
+        for call in module.calls:
+            called = module.called(call)
+            spot = _READS.get(called) or ((0, "path") if re.match(r"pandas\.read_", called) else None)
+            if spot is None or not _reads(call, called):
+                continue
+            template = symbols.evaluate(module, argument(call, *spot))
+            option, path = _where(template)
+            if path and "://" not in path and not path.startswith("/proc") and "\n" not in path:
+                named = option if option and is_path_option(option) else None
+                yield Source("path", f"{called.split('.')[-1]}()", module.place(call), path, named)
+
+
+def _reads(call: ast.Call, called: str) -> bool:
+    if called not in ("open", "h5py.File"):
+        return True
+    mode = constant(argument(call, 1, "mode"))
+    return not (isinstance(mode, str) and set(mode) & set("wax"))

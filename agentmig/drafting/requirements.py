@@ -1,0 +1,307 @@
+"""What the project needs installed: requirement files, packaging, conda files, or else its imports."""
+
+import ast
+import configparser
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from posixpath import dirname, join, normpath
+
+from agentmig.drafting.findings import Place
+from agentmig.drafting.hazards import CUDA_PACKAGES
+from agentmig.drafting.module import Module, constant, keyword
+
+TORCH = "2.9.0"
+"""The torch that torch_xla 2.9.0 is made for."""
+_COMPANIONS = {"torch": TORCH, "torchvision": "0.24.0", "torchaudio": TORCH}
+_DISTRIBUTIONS = {
+    "attr": "attrs",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python-headless",
+    "dateutil": "python-dateutil",
+    "dotenv": "python-dotenv",
+    "flash_attn": "flash-attn",
+    "gym": "gym",
+    "hydra": "hydra-core",
+    "lightning": "lightning",
+    "PIL": "pillow",
+    "pkg_resources": "setuptools",
+    "pytorch_lightning": "pytorch-lightning",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "tensorboardX": "tensorboardX",
+    "torch_geometric": "torch-geometric",
+    "yaml": "PyYAML",
+}
+_CONDA = {"pytorch": "torch", "opencv": "opencv-python-headless", "tensorboardx": "tensorboardX"}
+_NOT_PIP = re.compile(r"^(?:python|pip|cudatoolkit|cudnn|pytorch-cuda|cuda|nvidia/|_|lib|mkl|setuptools|wheel|nccl)", re.IGNORECASE)
+_NAME = re.compile(r"^([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?")
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """One line that pip understands, and where it stands."""
+
+    text: str
+    place: Place
+
+    @property
+    def name(self) -> str:
+        """The distribution's name, normalised."""
+        match = _NAME.match(self.text)
+        return normal(match.group(1)) if match else ""
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """What was declared.
+
+    Attributes:
+        file: that declares it; None where nothing does.
+        lines: the requirements.
+        unusable: lines that can't be taken over, as they stand.
+    """
+
+    file: str | None
+    lines: tuple[Requirement, ...]
+    unusable: tuple[str, ...] = ()
+
+    def named(self, name: str) -> Requirement | None:
+        """The requirement of a distribution."""
+        return next((line for line in self.lines if line.name == name), None)
+
+
+def normal(name: str) -> str:
+    """A distribution's name as the index compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def find_requirements(texts: Mapping[str, str], setup: Module | None) -> Requirements:
+    """The project's declared requirements, from the first file that declares any.
+
+    Args:
+        texts: of the project's files by path.
+        setup: its `setup.py`.
+    """
+    names = sorted((path for path in texts if _is_requirements(path)), key=lambda p: (p.count("/"), len(p), p))
+    for name in names:
+        lines, unusable = _requirements_file(texts, name, frozenset())
+        if lines:
+            return Requirements(name, tuple(lines), tuple(unusable))
+    declared: Iterator[tuple[str, list[Requirement]]] = _packaging(texts, setup)
+    for file, lines in declared:
+        if lines:
+            return Requirements(file, tuple(lines))
+    return Requirements(None, ())
+
+
+def _is_requirements(path: str) -> bool:
+    depth, name = path.count("/"), path.rsplit("/", 1)[-1].lower()
+    aside = re.search(r"dev|test|doc|lint|style|build|ci\b", name)
+    in_folder = depth == 1 and path.lower().startswith("requirements/") and name.endswith(".txt")
+    return not aside and (in_folder or (depth == 0 and re.fullmatch(r"requirements?[\w.-]*\.txt", name) is not None))
+
+
+def _requirements_file(texts: Mapping[str, str], file: str, seen: frozenset[str]) -> tuple[list[Requirement], list[str]]:
+    lines: list[Requirement] = []
+    unusable: list[str] = []
+    for number, raw in enumerate(texts.get(file, "").splitlines(), start=1):
+        text = re.sub(r"(?:^|\s+)#.*$", "", raw).strip().rstrip("\\").strip()
+        if not text:
+            continue
+        if include := re.match(r"(?:-r|--requirement)[\s=]*(\S+)$", text):
+            other = normpath(join(dirname(file), include.group(1)))
+            if other in texts and other not in seen and len(seen) < 8:
+                more, others = _requirements_file(texts, other, seen | {file})
+                lines += more
+                unusable += others
+        elif text.startswith(("-", ".", "/")) or "://" in text or not _is_requirement(text):
+            unusable.append(text)
+        else:
+            plain = re.split(r"\s+--hash", text)[0].strip()
+            lines.append(Requirement(plain, Place(file, number)))
+    return lines, unusable
+
+
+def _is_requirement(text: str) -> bool:
+    return bool(re.fullmatch(r"[A-Za-z0-9][\w.-]*\s*(?:\[[\w\s,.-]*\])?\s*(?:\(?[<>=!~][^;]*\)?)?\s*(?:;.*)?", text))
+
+
+def _packaging(texts: Mapping[str, str], setup: Module | None) -> Iterator[tuple[str, list[Requirement]]]:
+    yield "pyproject.toml", list(_pyproject(texts.get("pyproject.toml", "")))
+    yield "setup.cfg", list(_setup_cfg(texts.get("setup.cfg", "")))
+    yield "setup.py", list(_setup_py(setup) if setup else ())
+    for name in sorted(texts):
+        if re.fullmatch(r"(?:[\w-]*env(?:ironment)?[\w-]*|conda[\w-]*)\.ya?ml", name.lower()):
+            yield name, list(_conda(name, texts[name]))
+
+
+def _pyproject(text: str) -> Iterator[Requirement]:
+    try:
+        document = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return
+    lines = text.splitlines()
+
+    def place(word: str) -> Place:
+        return Place("pyproject.toml", next((n for n, line in enumerate(lines, start=1) if word in line), 1))
+
+    project = document.get("project")
+    listed = project.get("dependencies") if isinstance(project, dict) else None
+    for item in listed if isinstance(listed, list) else ():
+        if isinstance(item, str) and _is_requirement(item):
+            yield Requirement(item, place(item))
+    tool = document.get("tool")
+    poetry = tool.get("poetry") if isinstance(tool, dict) else None
+    table = poetry.get("dependencies") if isinstance(poetry, dict) else None
+    for name, value in table.items() if isinstance(table, dict) else ():
+        version = value.get("version", "*") if isinstance(value, dict) else value
+        if name != "python" and isinstance(version, str) and _is_requirement(name):
+            yield Requirement(name + _poetry(version), place(name))
+
+
+def _poetry(version: str) -> str:
+    """A poetry constraint as pip writes it; `^1.2` is at least 1.2 and below 2."""
+    if version in ("*", ""):
+        return ""
+    if caret := re.fullmatch(r"\^v?(\d+)((?:\.\d+)*)", version):
+        major = int(caret.group(1))
+        return f">={major}{caret.group(2)}" + (f",<{major + 1}" if major else "")
+    if tilde := re.fullmatch(r"~(\d+\.\d+)((?:\.\d+)*)", version):
+        return f"~={tilde.group(1)}{tilde.group(2) or '.0'}"
+    exact = re.fullmatch(r"\d[\w.]*", version)
+    return f"=={version}" if exact else version if re.fullmatch(r"[<>=!~][\w.,<>=!~ *]*", version) else ""
+
+
+def _setup_cfg(text: str) -> Iterator[Requirement]:
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read_string(text)
+        listed = parser.get("options", "install_requires", fallback="")
+    except configparser.Error:
+        return
+    for line in listed.splitlines():
+        if line.strip() and _is_requirement(line.strip()):
+            number = next((n for n, raw in enumerate(text.splitlines(), start=1) if line.strip() in raw), 1)
+            yield Requirement(line.strip(), Place("setup.cfg", number))
+
+
+def _setup_py(module: Module) -> Iterator[Requirement]:
+    for call in module.calls:
+        listed = keyword(call, "install_requires")
+        if isinstance(listed, ast.Name):
+            values = module.assignments.get(listed.id, [])
+            listed = values[-1][1] if values else None
+        for item in listed.elts if isinstance(listed, ast.List | ast.Tuple) else ():
+            value = constant(item)
+            if isinstance(value, str) and _is_requirement(value):
+                yield Requirement(value, module.place(item))
+
+
+def _conda(file: str, text: str) -> Iterator[Requirement]:
+    inside = False
+    for number, line in enumerate(text.splitlines(), start=1):
+        if re.match(r"\S", line):
+            inside = line.startswith("dependencies:")
+        match = re.match(r"\s+-\s*['\"]?([A-Za-z][\w.-]*(?:::[\w.-]+)?)\s*([=<>!~][^\s'\"#]*)?", line)
+        if not (inside and match) or line.rstrip().endswith(":"):
+            continue
+        name, version = match.group(1).split("::")[-1], match.group(2) or ""
+        if _NOT_PIP.match(name):
+            continue
+        if re.match(r"=[^=]", version):
+            version = "==" + version[1:].split("=")[0].rstrip(".*") + (".*" if version.count(".") < 2 else "")
+        text_of = _CONDA.get(name.lower(), name) + version
+        if _is_requirement(text_of):
+            yield Requirement(text_of, Place(file, number))
+
+
+def imported_distributions(packages: Mapping[str, Place]) -> dict[str, Place]:
+    """Distributions that imports ask for, with the line; a guess from the package's name where no other is known."""
+    names: dict[str, Place] = {}
+    for package, place in packages.items():
+        if re.fullmatch(r"[A-Za-z]\w*", package):
+            names.setdefault(_DISTRIBUTIONS.get(package, package.replace("_", "-")), place)
+    return names
+
+
+@dataclass(frozen=True)
+class Line:
+    """A requirement of an environment, and why it is there."""
+
+    text: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Environments:
+    """The requirements of the reference's environment and of the target's.
+
+    Attributes:
+        dropped: requirements that only an NVIDIA GPU can serve, left out of the target's.
+        warnings: what a person should know.
+    """
+
+    base: tuple[Line, ...]
+    xla: tuple[Line, ...]
+    dropped: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def environments(declared: Requirements, packages: Mapping[str, Place], project: str) -> Environments:
+    """The two environments of a draft.
+
+    Args:
+        declared: by the project.
+        packages: that training and evaluation import.
+        project: the project's own distribution name, which is not installed.
+    """
+    lines = {line.name: Line(line.text, str(line.place)) for line in declared.lines if line.name and line.name != normal(project)}
+    have = set(lines)
+    for name, place in imported_distributions(packages).items():
+        if normal(name) not in have and not _comes_with_another(name, have):
+            lines[normal(name)] = Line(name, f"imported at {place}")
+    base_torch, warnings = _torch(declared.named("torch"))
+    base = [base_torch, *(line for name, line in lines.items() if name != "torch")]
+    cuda = {normal(name) for name in CUDA_PACKAGES}
+    dropped = [line.text for name, line in lines.items() if name in cuda or name.startswith("nvidia-")]
+    xla = [Line(f"torch=={TORCH}", "torch_xla is made for it"), Line(f"torch_xla=={TORCH}", "the target's backend")]
+    for name, line in lines.items():
+        pinned = re.search(r"[<>=~]", line.text)
+        if name in _COMPANIONS and name != "torch" and pinned:
+            xla.append(Line(f"{name}=={_COMPANIONS[name]}", f"the one of torch {TORCH}"))
+        elif name not in ("torch", "torch-xla") and line.text not in dropped:
+            xla.append(line)
+    if base_torch.text == f"torch=={TORCH}":
+        base = [Line(f"{n}=={_COMPANIONS[n]}", f"the one of torch {TORCH}") if (n := _plain(line.text)) in _COMPANIONS and n != "torch" and "=" in line.text else line for line in base]
+    return Environments(tuple(base), tuple(xla), tuple(dropped), tuple(warnings))
+
+
+def _plain(text: str) -> str:
+    match = _NAME.match(text)
+    return normal(match.group(1)) if match else ""
+
+
+def _comes_with_another(name: str, have: Iterable[str]) -> bool:
+    """Whether a package is part of a distribution of another name that is declared already."""
+    plain = normal(name)
+    return any(other.startswith(f"{plain}-") or other == f"py{plain}" or plain.startswith(f"{other}-") for other in have)
+
+
+def _torch(declared: Requirement | None) -> tuple[Line, Sequence[str]]:
+    ours = f"torch=={TORCH}"
+    if declared is None:
+        return Line(ours, "the project names no version; it is the one that torch_xla is made for"), ()
+    exact = re.search(r"==\s*(\d+)\.(\d+)(?:\.[\d*]+)?", declared.text)
+    if exact and (int(exact.group(1)), int(exact.group(2))) < (2, 0):
+        why = f"{declared.place} says {declared.text}, which has no build for Python 3.11"
+        return Line(ours, why), (f"{why}: the reference is measured with torch {TORCH} instead",)
+    below = re.search(r"<=?\s*(\d+)\.(\d+)", declared.text)
+    above = re.search(r">=?\s*(\d+)\.(\d+)", declared.text)
+    ours_fits = not exact and not (below and (int(below.group(1)), int(below.group(2))) <= (2, 9)) and not (above and (int(above.group(1)), int(above.group(2))) > (2, 9))
+    if ours_fits:
+        return Line(ours, f"within {declared.text} ({declared.place}), and the one that torch_xla is made for"), ()
+    if exact and f"{exact.group(1)}.{exact.group(2)}" == "2.9":
+        return Line(declared.text, str(declared.place)), ()
+    return Line(declared.text, str(declared.place)), (f"the reference has {declared.text} ({declared.place}), the target torch {TORCH}: differences between versions count as differences of the migration",)
