@@ -99,7 +99,7 @@ def hold(nodes: Sequence[Path], lock: Path = LOCK) -> Hold:
     except PermissionError as error:
         return Hold(by, unusable=error.filename is not None, locked=error.filename is None)
     except OSError:
-        return Hold(by)
+        return Hold(by, locked=True)
     return Hold(by)
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import psutil
 
+from agentmig.execution.output import read_output
+
 MARK = "AGENTMIG_PROCESS"
 """An environment variable with a value of its own for each start of a program; whatever it starts inherits it."""
 

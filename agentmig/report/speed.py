@@ -101,7 +101,7 @@ def _reference(state: State) -> Side:
         seconds=seconds,
         usd=_usd(seconds, record),
         usd_note=record.price_source,
-        samples_per_s=estimate(_positive([rate]), missing, "measured in one run"),
+        samples_per_s=estimate(_positive([rate]), missing, "one run"),
     )
 
 

@@ -37,6 +37,8 @@ def number(value: float | None, digits: int = 4) -> str:
         return "NaN" if math.isnan(value) else "inf" if value > 0 else "-inf"
     if value == int(value) and abs(value) < 1e9:
         return f"{int(value):,}"
+    if 10**digits <= abs(value) < 1e9:
+        return f"{value:,.0f}"
     return f"{value:.{digits}g}"
 
 

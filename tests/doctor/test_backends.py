@@ -77,7 +77,7 @@ def test_what_torch_raised_is_said() -> None:
 
 
 def test_a_crash_is_said_with_the_last_line_that_is_not_ours() -> None:
-    found = _judged(Ended(-11, f"loading\n{MARK}{json.dumps(FACTS)}\nFatal: libbad\n", 2.0))
+    found = _judged(Ended(-11, f"Fatal: libbad\n{MARK}{json.dumps(FACTS)}\n", 2.0))
     assert found.state == "broken" and "killed by signal 11: Fatal: libbad" in found.seen
 
 

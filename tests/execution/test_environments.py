@@ -41,8 +41,11 @@ def test_an_environment_is_built_once_and_loads_the_probe(tmp_path: Path) -> Non
         kind="pip", requirements=[_package(tmp_path / "package")], setup=["python -c 'import tinypkg'"]
     )
     lines: list[str] = []
+    key = environment_key("e", environment, tmp_path)
+    assert not (tmp_path / "cache").exists()
     first = _build(tmp_path, environment, lines)
     second = _build(tmp_path, environment)
+    assert (first.key, second.key) == (key, key)
     assert (first.cached, second.cached) == (False, True)
     assert first.python == second.python
     assert any("tinypkg" in line for line in lines)
@@ -98,12 +101,7 @@ def test_the_cache_is_where_the_person_wants_it(tmp_path: Path, monkeypatch: pyt
     assert cache_root() == Path("/x/agentmig")
 
 
-def test_the_key_is_known_before_anything_is_built(tmp_path: Path) -> None:
-    (tmp_path / "requirements.txt").write_text(f"{_package(tmp_path / 'package')}\n")
-    environment = _environment(kind="pip", requirements_file="requirements.txt")
-    key = environment_key("e", environment, tmp_path)
-    assert not (tmp_path / "cache").exists()
-    assert _build(tmp_path, environment).key == key
+def test_a_key_is_refused_where_nothing_could_be_built(tmp_path: Path) -> None:
     existing = _environment(kind="python", python=sys.executable)
     assert environment_key("e", existing, tmp_path) == _build(tmp_path, existing).key
     with pytest.raises(EnvironmentBuildError, match="container engine"):

@@ -62,6 +62,7 @@ _STYLE: dict[str, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.linewidth": 0.8,
+    "axes.formatter.useoffset": False,
     "axes.grid": True,
     "axes.axisbelow": True,
     "axes.labelsize": 10.0,

@@ -11,6 +11,8 @@ from agentmig.report.plots.figure import INK, drawable, logarithmic, lost
 
 _ORDERS = 50.0
 """Positive curves that span more than this factor are drawn on a logarithmic scale."""
+_FLAT = 0.02
+"""Curves that move by less than this part of their size are drawn flat: the rest is rounding."""
 
 
 def overlay(
@@ -69,13 +71,19 @@ def over_steps(axes: Axes, label: bool = True) -> None:
         axes.set_xlabel("step")
 
 
-def fitting_scale(axes: Axes, curves: Sequence[Sequence[Number]]) -> None:
-    """A logarithmic scale where the curves span orders of magnitude."""
+def fitting_scale(axes: Axes, curves: Sequence[Sequence[Number]], bins: int = 5) -> None:
+    """A logarithmic scale where the curves span orders of magnitude; a wide one where they hardly move."""
     known = [value for curve in curves for value in drawable(curve) if not math.isnan(value)]
-    if known and min(known) > 0 and max(known) / min(known) > _ORDERS:
+    if not known:
+        return
+    low, high = min(known), max(known)
+    if low > 0 and high / low > _ORDERS:
         logarithmic(axes)
-    else:
-        axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
+        return
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=bins))
+    room = _FLAT * max(abs(low), abs(high))
+    if high - low < room:
+        axes.set_ylim((low + high) / 2 - room, (low + high) / 2 + room)
 
 
 def mark(axes: Axes, divergence: Divergence | None, steps: Sequence[int], words: bool = True) -> None:
