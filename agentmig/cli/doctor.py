@@ -53,7 +53,8 @@ def _examine(workload: Path | None) -> Examined:
     with console.status("looking …") as status:  # shows nothing where there is no terminal
 
         def running(names: list[str]) -> None:
-            status.update(f"looking at {escape(', '.join(names[:_SHOWN]))} …")
+            if names:
+                status.update(f"looking at {escape(', '.join(names[:_SHOWN]))} …")
 
         return asyncio.run(examine(workload, running))
 

@@ -30,6 +30,7 @@ from agentmig.verification.reference_inspection import Inspection
 app = typer.Typer(
     help="Measure the untouched code on its own hardware, once, and use the results in every run.",
     no_args_is_help=True,
+    add_completion=False,
 )
 ArchiveFile = Annotated[Path, typer.Argument(metavar="FILE", help="The archive, such as reference.tar.gz.")]
 

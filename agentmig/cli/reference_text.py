@@ -68,7 +68,7 @@ def print_inspection(console: Console, found: Inspection) -> None:
         source = f", imported from {part.imported_from}" if part.imported_from else ""
         took = f"{part.wall_s:.0f} s, " if part.wall_s is not None else ""
         console.print(
-            f"  {short([part.name])}: {_measured(part.measured)} on {escape(part.hardware + source)}; {took}{size(part.bytes)}"
+            f"  {short([part.name])}: {_measured(part.measured)}, {escape(part.hardware + source)}; {took}{size(part.bytes)}"
         )
     if found.missing:
         console.print(f"  missing: {short(found.missing)} (`agentmig reference make` measures them)")
@@ -89,7 +89,7 @@ def print_inspection(console: Console, found: Inspection) -> None:
 def _goal(console: Console, goal: Goal) -> None:
     console.print(
         f"  goal: {escape(goal.metric)} [bold]{goal.mean:.4g}[/] over {len(goal.values)} seeds, standard deviation "
-        f"{goal.deviation:.3g}; {_measured(goal.measured)} on {escape(goal.hardware)}; {size(goal.bytes)}"
+        f"{goal.deviation:.3g}; {_measured(goal.measured)}, {escape(goal.hardware)}; {size(goal.bytes)}"
     )
     if goal.as_declared is False and not goal.imported_from:
         console.print("    [yellow]note:[/] this is not the accelerator that `[reference]` declares")
@@ -143,7 +143,7 @@ def _title(workload: str, commit: str, key: str) -> str:
 
 
 def _measured(time: datetime | None) -> str:
-    return f"measured {_time(time)}" if time else "measured at a time that nobody wrote down,"
+    return f"measured {_time(time)}" if time else "measured at a time that nobody wrote down"
 
 
 def _time(time: datetime) -> str:

@@ -18,7 +18,7 @@ from agentmig.doctor.child import run, shortened
 from agentmig.doctor.results import Finding, broken, missing, ok, warn
 
 _SDK = "claude-agent-sdk"
-_CLI_TIMEOUT_S = 15.0
+_CLI_TIMEOUT_S = 30.0
 _REACH_TIMEOUT_S = 5.0
 _LOGINS = ("CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN")
 _PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")

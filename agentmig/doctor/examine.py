@@ -59,7 +59,7 @@ class _Ground:
 
     async def _of_workload(self, chosen: Workload) -> list[Result]:
         cache = self.settings.cache if self.settings else None
-        near = cache if cache and os.access(cache, os.W_OK) else None
+        near = cache if cache and cache.is_dir() and os.access(cache, os.W_OK) else None
         with tempfile.TemporaryDirectory(prefix="agentmig-doctor-", dir=near) as scratch:
             if project.is_remote(chosen):
                 opened = await project.knock(chosen)

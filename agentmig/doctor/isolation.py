@@ -13,7 +13,7 @@ from agentmig.doctor.install import as_root, install
 from agentmig.doctor.results import Finding, Result, broken, missing, ok, softened
 from agentmig.execution.isolation import Isolation, IsolationError
 
-_TIMEOUT_S = 10.0
+_TIMEOUT_S = 20.0
 _WITHOUT = (
     "with --no-isolation the agent and all runs have your own rights: your files, your keys, your network"
 )

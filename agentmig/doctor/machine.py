@@ -18,7 +18,6 @@ from agentmig.doctor.install import install
 from agentmig.doctor.results import Finding, broken, missing, ok, warn
 from agentmig.execution.processes import MARK
 from agentmig.policy import load_policy
-from agentmig.probe.loader import PLAN_VARIABLE, PROBE_VARIABLE
 from agentmig.settings import Settings, configuration_files
 from agentmig.spec import load_prices
 
@@ -30,7 +29,8 @@ _GIT = (2, 28)
 """The first git with `init --initial-branch`."""
 _GIT_TIMEOUT_S = 10.0
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
-_OURS = {MARK, PROBE_VARIABLE, PLAN_VARIABLE}
+_OURS = (MARK, "AGENTMIG_PROBE")
+"""How variables begin that agentmig sets for what it starts."""
 
 
 def checks(settings: Settings | None, unbuilt: int, chips: int) -> list[Check]:
@@ -160,7 +160,7 @@ def judge_settings(names: Iterable[str], files: Iterable[Path]) -> Finding:
         names: of environment variables.
         files: the configuration files that were read.
     """
-    ours = [name for name in names if name.startswith("AGENTMIG_") and name not in _OURS]
+    ours = [name for name in names if name.startswith("AGENTMIG_") and not name.startswith(_OURS)]
     known = {f"AGENTMIG_{field.upper()}" for field in Settings.model_fields}
     places = ", ".join([*map(str, files), *sorted(known & set(ours))]) or "defaults"
     if unknown := sorted(set(ours) - known):

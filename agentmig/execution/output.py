@@ -65,9 +65,9 @@ class Lines:
 
     def write(self, chunk: bytes) -> None:
         """Take a part of the output; hands on the lines that it ends."""
-        *lines, rest = chunk.split(b"\n")
-        for line in lines:
-            self._hand_on(self._pending + line)
+        ended, newline, rest = chunk.rpartition(b"\n")
+        if newline:
+            self._hand_on(self._pending + ended)
             self._pending = b""
         self._pending = (self._pending + rest)[-_LONGEST_LINE:]
 
@@ -76,8 +76,10 @@ class Lines:
         if self._pending:
             self._hand_on(self._pending)
 
-    def _hand_on(self, line: bytes) -> None:
-        self._on_line(line.decode(errors="replace"))
+    def _hand_on(self, lines: bytes) -> None:
+        # All at once: a line at a time would take minutes for what a program can print in a second.
+        for line in lines.decode(errors="replace").split("\n"):
+            self._on_line(line)
 
 
 async def read_output(

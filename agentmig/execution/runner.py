@@ -3,7 +3,9 @@
 It says what happened and judges nothing.
 """
 
+import os
 import shlex
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +32,7 @@ class Result:
         probe: the folder with the probe's handshakes and traces.
         log: both output streams.
         checkpoint: the file that training should leave; it may be missing.
+        path: where programs were looked for, as in `PATH`.
     """
 
     command: str
@@ -38,16 +41,36 @@ class Result:
     probe: Path
     log: Path
     checkpoint: Path
+    path: str = ""
 
     @property
     def ok(self) -> bool:
         """It ended by itself with exit code 0."""
         return self.finished.exit_code == 0
 
+    @property
+    def ended(self) -> str:
+        """How it ended, for people: what follows "the program"."""
+        code = self.finished.exit_code
+        if self.finished.timed_out or code is None:
+            return f"did not end in time, and was ended with all of its processes after {self.finished.wall_s:.0f} s"
+        number = -code if code < 0 else code - 128
+        if number in set(signal.Signals):
+            full = "; the machine's memory may be full" if number == signal.SIGKILL else ""
+            return f"was ended by the signal {signal.Signals(number).name}{full}"
+        why = {
+            126: ": a program that it names can't be executed",
+            127: f": a program that it names is not on PATH of the environment ({self.path})",
+        }
+        return f"ended with exit code {code}{why.get(code, '')}"
+
     def tail(self, size: int = 12000) -> str:
         """The last bytes of the log as text."""
-        data = self.log.read_bytes()
-        return data[-size:].decode(errors="replace")
+        with self.log.open("rb") as file:
+            end = file.seek(0, os.SEEK_END)
+            file.seek(max(0, end - size))
+            text = file.read(size).decode(errors="replace")
+        return text.lstrip("\ufffd") if end > size else text  # without the rest of a cut character
 
 
 class LocalRunner:
@@ -184,11 +207,17 @@ class LocalRunner:
             hidden=[self.folder.parent],
             devices=accelerators() if target is None or not target.emulated else [],
         )
-        finished = await run_process(
-            argv, cwd=code, env=variables, log=log, timeout_s=timeout_s, on_line=self.on_line
-        )
-        remove(code)
-        return Result(line, finished, out, probe, log, checkpoint)
+        try:
+            finished = await run_process(
+                argv, cwd=code, env=variables, log=log, timeout_s=timeout_s, on_line=self.on_line
+            )
+        except OSError as error:
+            raise RunnerError(
+                f"`{line}` can't be run in {folder}: {error}; is bash installed, and is there room on the disk?"
+            ) from error
+        finally:
+            remove(code)
+        return Result(line, finished, out, probe, log, checkpoint, variables["PATH"])
 
     def _environment(self, target: Target | None) -> Built:
         return self.built[target.environment if target else self.workload.reference.environment]

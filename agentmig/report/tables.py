@@ -14,7 +14,7 @@ from agentmig.report.model import (
     SemanticsView,
     Side,
 )
-from agentmig.report.text import DASH, dollars, moment, number, one_line, seconds
+from agentmig.report.text import DASH, dollars, moment, number, one_line, seconds, short
 from agentmig.verification.gates import GATES
 
 Row = tuple[str, ...]
@@ -84,7 +84,7 @@ def speed(item: RunReport) -> Table:
         usd = view.ratios.get("usd")
         rows.append(
             (
-                f"{view.target} / reference",
+                f"{short(view.target, 24)} / reference",
                 "",
                 _estimate(view.ratios["seconds"], "×"),
                 _estimate(usd, "×") if usd else DASH,
@@ -97,7 +97,7 @@ def speed(item: RunReport) -> Table:
 def _side(side: Side) -> Row:
     usd = side.usd
     money = _estimate(usd, "$") if usd else f"{DASH} ({side.usd_note})"
-    name = f"{side.name} (EMULATED)" if side.emulated else side.name
+    name = short(side.name, 24) + (" (EMULATED)" if side.emulated else "")
     return name, str(len(side.seconds.values)), _estimate(side.seconds), money, _estimate(side.samples_per_s)
 
 

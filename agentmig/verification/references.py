@@ -6,7 +6,6 @@ state, batches, gradients and fingerprints of the first steps, in float64 or pro
 the *goal*: the metric over several seeds. Results that were measured on another machine and imported serve as well.
 """
 
-import re
 import shutil
 import time
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from agentmig.execution.launch import Plan
 from agentmig.execution.runner import LocalRunner, Result
 from agentmig.verification.accelerators import is_declared
 from agentmig.verification.gates.performance import samples_per_s
+from agentmig.verification.metric import MetricError, read_metric
 from agentmig.verification.reference_cache import (
     WATCH,
     Entry,
@@ -255,28 +255,17 @@ async def metric_of(runner: LocalRunner, label: str, checkpoint: Path) -> float:
     """The goal metric of a checkpoint, by the base commit's evaluation.
 
     Raises:
-        ReferenceFailed: the evaluation failed or printed no number.
+        ReferenceFailed: the evaluation failed, or printed no number that can be compared.
     """
     if not checkpoint.exists():
         raise ReferenceFailed(
             f"{label}: the training left no checkpoint {checkpoint}; see `train.checkpoint`"
         )
     result = await runner.evaluate(label, checkpoint)
-    text = result.tail()
-    if not result.ok:
-        raise ReferenceFailed(
-            f"{label}: the evaluation ended with {result.finished.exit_code}:\n{_indented(text[-1500:])}"
-        )
-    goal = runner.workload.goal
-    found = re.findall(goal.pattern, text)
-    if not found:
-        raise ReferenceFailed(
-            f"{label}: the evaluation printed nothing that goal.pattern ({goal.pattern!r}) finds:\n{_indented(text[-1500:])}"
-        )
     try:
-        return float(found[-1])
-    except ValueError as error:
-        raise ReferenceFailed(f"{label}: goal.pattern found {found[-1]!r}, which is no number") from error
+        return read_metric(result, runner.workload)
+    except MetricError as error:
+        raise ReferenceFailed(f"{label}: {error}") from error
 
 
 def device_kind(world: World) -> str:

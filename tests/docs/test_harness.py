@@ -11,7 +11,7 @@ from tests.docs.pages import Command, File, PageError, read_page
 from tests.docs.running import Reader, StepFailed, first_missing
 
 PAGE = """\
-<!-- after: tutorial.md -->
+<!-- after: tutorial/index.md -->
 # A page
 
 <!-- exit: 3 -->
@@ -41,7 +41,7 @@ agentmig show [RUN] [--json]   # what it does
 
 def test_a_page_is_read_as_steps() -> None:
     page = read_page(PAGE)
-    assert page.after == "tutorial.md"
+    assert page.after == "tutorial/index.md"
     assert page.steps == (
         Command("agentmig show latest \\\n  --exit-code", 6, (3,), None, ("WAITING …",)),
         Command("cd ..", 9, (3,)),

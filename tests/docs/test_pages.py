@@ -12,9 +12,9 @@ from tests.docs.pages import DOCS, REPOSITORY, Page, all_pages
 from tests.docs.running import Reader
 
 PAGES = {str(page.path.relative_to(REPOSITORY)): page for page in all_pages()}
-TUTORIAL = "docs/tutorial.md"
+TUTORIAL = "docs/tutorial/index.md"
 ALONE = [name for name, page in PAGES.items() if page.runs and page.after is None and name != TUTORIAL]
-AFTER = [name for name, page in PAGES.items() if page.runs and page.after == "tutorial.md"]
+AFTER = [name for name, page in PAGES.items() if page.runs and page.after == "tutorial/index.md"]
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -29,7 +29,7 @@ def test_each_command_is_one_that_there_is(name: str) -> None:
 
 
 def test_pages_go_on_from_the_tutorial_or_begin_afresh() -> None:
-    assert {page.after for page in PAGES.values()} == {None, "tutorial.md"}
+    assert {page.after for page in PAGES.values()} == {None, "tutorial/index.md"}
     assert PAGES[TUTORIAL].runs
 
 

@@ -17,11 +17,10 @@ NOBODY = Path("/nowhere/login")
 
 @pytest.fixture(autouse=True)
 def direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No proxy of whoever runs the tests, and little patience."""
+    """No proxy of whoever runs the tests."""
     for name in ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
-    monkeypatch.setattr(agent, "_CLI_TIMEOUT_S", 30.0)
 
 
 def _cli(tmp_path: Path, text: str, mode: int = 0o755) -> Finding:

@@ -73,7 +73,10 @@ def test_of_endless_output_the_beginning_and_the_end_are_kept(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     "command",
-    ["yes 'a line of output' | head -c 1G; echo score 0.9", "head -c 200M /dev/zero; echo; echo score 0.9"],
+    [
+        "yes $(printf %02000d 0) | head -c 1G; echo; echo score 0.9",
+        "head -c 200M /dev/zero; echo; echo score 0.9",
+    ],
 )
 def test_a_flood_of_output_takes_little_memory_of_ours(tmp_path: Path, command: str) -> None:
     code = (

@@ -1,14 +1,17 @@
 import asyncio
+import shlex
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from agentmig.execution.environments import Built
 from agentmig.execution.isolation import Isolation
 from agentmig.execution.launch import Plan
+from agentmig.execution.processes import Finished
 from agentmig.execution.repository import Repository
 from agentmig.execution.runner import LocalRunner, Result, RunnerError
 from agentmig.spec.workload import Workload
@@ -113,3 +116,75 @@ def test_a_folder_is_used_once(tmp_path: Path) -> None:
     _train(runner, runner.repository.base, command="true")
     with pytest.raises(RunnerError, match="used once"):
         _train(runner, runner.repository.base, command="true")
+
+
+@pytest.mark.parametrize("isolation", ["none", "bubblewrap"])
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (
+            "nosuchprogram --seed {seed}",
+            "exit code 127: a program that it names is not on PATH of the environment (/",
+        ),
+        ("./train.py {seed} {out}", "exit code 126: a program that it names can't be executed"),
+        ("python -c 'import os; os.abort()'; exit $?", "signal SIGABRT"),
+        ("python -c 'import ctypes; ctypes.string_at(0)'", "signal SIGSEGV"),
+        ("kill -9 $$", "signal SIGKILL; the machine's memory may be full"),
+        ("read line || exit 3", "exit code 3"),
+    ],
+)
+def test_how_a_command_failed_is_said(tmp_path: Path, isolation: str, command: str, said: str) -> None:
+    runner = _runner(tmp_path, isolation)
+    result = _train(runner, runner.repository.base, command=command)
+    assert not result.ok
+    assert said in result.ended
+    assert ("nosuchprogram: command not found" in result.tail()) == command.startswith("nosuch")
+
+
+FORKS = """
+import os, pathlib, signal, sys
+if os.fork() == 0:
+    os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if os.fork() == 0:
+        open(3, "w").write("started\\n")
+        os.execvp("sleep", ["sleep", "87654"])
+    signal.pause()
+sys.stdout.write(os.fdopen(4).readline())
+sys.stdout.flush()
+"""
+
+
+def _left() -> list[int]:
+    """Processes that `FORKS` started and that are alive."""
+    processes = psutil.process_iter(["cmdline", "status"])
+    return [p.pid for p in processes if p.info["cmdline"] == ["sleep", "87654"]]
+
+
+@pytest.mark.parametrize("isolation", ["none", "bubblewrap"])
+@pytest.mark.parametrize("end", ["", "; cat <&4"])
+def test_nothing_that_a_command_started_is_left(tmp_path: Path, isolation: str, end: str) -> None:
+    runner = _runner(tmp_path, isolation)
+    pipe = "mkfifo {out}/pipe; exec 3<>{out}/pipe 4<&3; "
+    result = _train(
+        runner, runner.repository.base, command=f"{pipe}python -c {shlex.quote(FORKS)}{end}", timeout_s=8.0
+    )
+    assert result.finished.timed_out == bool(end)
+    assert result.tail() == "started\n"
+    assert _left() == []
+
+
+def test_the_end_of_a_log_is_read(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    log.write_bytes("grüße\n".encode() * 3 + b"\xff\n")
+    finished = Finished(0, False, 1.0, 1.0, 0)
+    result = Result("c", finished, tmp_path, tmp_path, log, tmp_path)
+    assert result.tail() == "grüße\n" * 3 + "\ufffd\n"
+    assert [result.tail(size) for size in (2, 6, 7)] == ["\n", "e\n\ufffd\n", "ße\n\ufffd\n"]
+
+
+def test_a_command_that_cannot_be_started_is_an_error_of_ours(tmp_path: Path) -> None:
+    runner = _runner(tmp_path, isolation="none")
+    with pytest.raises(RunnerError, match="can't be run in"):
+        _train(runner, runner.repository.base, command=f"true {'x' * 3_000_000}")
+    assert not (tmp_path / "run/attempts/a/code").exists()

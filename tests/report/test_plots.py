@@ -89,6 +89,40 @@ def test_where_the_numbers_of_the_candidate_end_is_said() -> None:
     assert "candidate not finite from step 4" in sound(loss)
 
 
+def test_rounding_is_not_blown_up_to_a_curve() -> None:
+    flat = seen(0, 1e-9)
+    pairs = [Pair(reference=[0.25 + n * 1e-9], candidate=[0.25 - n * 1e-9]) for n in range(6)]
+    (figure,) = semantics_figures(
+        flat.model_copy(update={"quantities": {"grad_norm": pairs}, "differences": {}})
+    )
+    labels = {float(text) for text in re.findall(r">(0\.2\d*)</text>", sound(figure))}
+    assert labels and max(labels) - min(labels) > 1e-3
+
+
+def test_no_difference_at_all_is_the_lowest_line_not_a_gap() -> None:
+    view = NumericsView(
+        reference=[1.0, 0.9],
+        candidate=[1.0, 0.9],
+        errors={"loss": [0.0, 0.0]},
+        calibration_errors={"loss": [1e-7, 2e-7]},
+        limits={"loss": 1e-4},
+        medians={"loss": 0.0},
+    )
+    errors = sound(numerics_figures(view)[1])
+    assert ">0</text>" in errors
+    assert errors.count("stroke: var(--f-candidate)") >= 2
+
+
+def test_lanes_are_those_of_who_took_part(demo_report: ReportView) -> None:
+    entries = demo_report.runs[0].timeline
+    whole = sound(timeline_figure(entries, 4.4))
+    assert ">model</text>" in whole and ">people</text>" not in whole
+    person = Entry(kind="intervention", begin_s=1, end_s=60, label="a person")
+    verified = [entry for entry in entries if entry.by == "verifier"]
+    few = sound(timeline_figure([person, *verified], 4.4))
+    assert ">people</text>" in few and ">model</text>" not in few
+
+
 @settings(max_examples=6)
 @given(st.lists(st.tuples(wild, wild), min_size=1, max_size=5), wild)
 def test_any_numbers_can_be_drawn(

@@ -5,10 +5,11 @@ Matplotlib is imported here alone, and this package only where figures are drawn
 
 from agentmig.report.plots.figure import WIDTH, Figure
 from agentmig.report.plots.goal import goal_figure
-from agentmig.report.plots.history import money_figure, timeline_figure, tokens_figure
 from agentmig.report.plots.numerics import numerics_figures
 from agentmig.report.plots.semantics import semantics_figures
 from agentmig.report.plots.speed import speed_figure
+from agentmig.report.plots.spending import money_figure, tokens_figure
+from agentmig.report.plots.timeline import timeline_figure
 
 __all__ = [
     "WIDTH",

@@ -7,8 +7,8 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from agentmig.report.model import Number, NumericsView
-from agentmig.report.plots.figure import HEIGHT, INK, TALL, Figure, draw, drawable, legend, logarithmic
-from agentmig.report.plots.series import fitting_scale, over_steps, overlay
+from agentmig.report.plots.figure import FAR, HEIGHT, INK, TALL, Figure, draw, drawable, legend
+from agentmig.report.plots.series import fitting_scale, held, over_steps, overlay, zero_below
 from agentmig.report.tables import Table
 from agentmig.report.text import number, plural
 
@@ -39,7 +39,7 @@ def _losses(view: NumericsView) -> Figure:
             below.set_ylim(-1.6 * usable, 1.6 * usable)
         below.axhline(0, color=INK["reference"], linewidth=1.0)
         below.plot(
-            steps, _held(apart, usable), color=INK["candidate"], marker="o", markersize=3.2, linewidth=1.0
+            steps, _in_panel(apart, usable), color=INK["candidate"], marker="o", markersize=3.2, linewidth=1.0
         )
         below.yaxis.set_major_locator(MaxNLocator(nbins=3, symmetric=True))
         below.yaxis.set_major_formatter(
@@ -72,7 +72,7 @@ def _band(axes: object, steps: Sequence[int], old: Sequence[float], limit: float
     axes.fill_between(steps, low, high, color=INK["band"], linewidth=0, label="calibrated band")  # type: ignore[attr-defined]
 
 
-def _held(values: Sequence[float], limit: float | None) -> list[float]:
+def _in_panel(values: Sequence[float], limit: float | None) -> list[float]:
     """Values kept at the panel's edge where they leave it."""
     if limit is None:
         return drawable(values)
@@ -89,10 +89,9 @@ def _errors(view: NumericsView) -> Figure:
     def plan(figure: Canvas) -> None:
         grid = figure.subplots(len(names), 1, sharex=True, squeeze=False)
         for index, name in enumerate(names):
-            axes = grid[index, 0]
+            axes, floor, top = grid[index, 0], *_ends(view, name)
             for values, look in ((view.calibration_errors.get(name, []), _OWN), (view.errors[name], _SEEN)):
-                positive = [value if value > 0 else math.nan for value in drawable(values)]
-                axes.plot(range(len(positive)), positive, **look)
+                axes.plot(range(len(values)), held(values, floor, top), **look)
             limit, median = view.limits.get(name), view.medians.get(name)
             if _positive(limit):
                 axes.axhline(
@@ -106,7 +105,7 @@ def _errors(view: NumericsView) -> Figure:
                 axes.axhline(
                     median, color=INK["candidate"], linewidth=0.9, linestyle=(0, (1, 1.5)), label="median"
                 )
-            logarithmic(axes, ticks=4)
+            zero_below(axes, floor, top, ticks=2)
             axes.set_title(_NAMES.get(name, name), loc="left", color=INK["quiet"])
             over_steps(axes, label=index == len(names) - 1)
         legend(figure, grid[0, 0], 2)
@@ -131,12 +130,24 @@ def _errors(view: NumericsView) -> Figure:
     return Figure(
         "errors",
         "Errors against the calibrated limit",
-        "Grey: the reference against its own record, its weights perturbed by a rounding error. Steps without a difference are "
-        "gaps.",
+        "Grey: the reference against its own record, its weights perturbed by a rounding error. The lowest line is no "
+        "difference at all.",
         f"Errors over {plural(count, 'step')}: {'; '.join(words)}.",
         draw(plan, height=TALL if len(names) > 1 else HEIGHT),
         Table(("step", *columns), rows),
     )
+
+
+def _ends(view: NumericsView, name: str) -> tuple[float, float]:
+    """Floor and top of an error's axis: a power of ten below all that is there, and somewhat above it."""
+    values = [
+        *view.errors[name],
+        *view.calibration_errors.get(name, []),
+        view.limits.get(name),
+        view.medians.get(name),
+    ]
+    known = [value for value in values if value is not None and 1e-300 < value < FAR] or [1e-6]
+    return 10.0 ** (math.floor(math.log10(min(known))) - 1), max(known) * 3
 
 
 _OWN = {

@@ -3,19 +3,19 @@
 import math
 from collections.abc import Sequence
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from agentmig.report.model import Number, Pair, SemanticsView
-from agentmig.report.plots.figure import INK, TALL, Figure, draw, drawable, legend, logarithmic, power_of_ten
+from agentmig.report.plots.figure import INK, TALL, Figure, draw, legend
 from agentmig.report.plots.series import (
     draw_candidate,
     draw_reference,
     fitting_scale,
+    held,
     mark,
     over_steps,
     overlay,
+    zero_below,
 )
 from agentmig.report.tables import Table
 from agentmig.report.text import number, plural
@@ -126,8 +126,8 @@ def _norms(view: SemanticsView) -> Figure:
                     [_of(pair.candidate, rank) for pair in pairs],
                     "candidate" if not rank else "",
                 )
-            fitting_scale(axes, [values for pair in pairs for values in (pair.reference, pair.candidate)])
-            axes.locator_params(axis="y", nbins=4) if axes.get_yscale() == "linear" else None
+            curves = [values for pair in pairs for values in (pair.reference, pair.candidate)]
+            fitting_scale(axes, curves, bins=4)
             mark(axes, view.first_divergence, view.steps, words=index == 0)
             over_steps(axes, label=index == len(names) - 1)
             axes.set_title(
@@ -177,12 +177,7 @@ def _listed(values: Sequence[Number]) -> str:
 
 
 def _differences(view: SemanticsView) -> Figure:
-    def within(errors: Sequence[Number]) -> list[float]:
-        bounded = [
-            None if e is None else _CEILING if math.isnan(e) else min(max(e, _FLOOR), _CEILING)
-            for e in errors
-        ]
-        return drawable(bounded)
+    top = _ceiling(view)
 
     def plan(figure: Canvas) -> None:
         axes = figure.subplots()
@@ -190,7 +185,7 @@ def _differences(view: SemanticsView) -> Figure:
             colour, marker, dashes = _LOOKS[name]
             axes.plot(
                 view.steps,
-                within(errors),
+                held(errors, _FLOOR, top),
                 color=INK[colour],
                 marker=marker,
                 markersize=3.2,
@@ -202,9 +197,7 @@ def _differences(view: SemanticsView) -> Figure:
             axes.axhline(
                 view.tolerance, color=INK["ink"], linewidth=1.2, linestyle=(0, (6, 3)), label="tolerance"
             )
-        logarithmic(axes)
-        axes.set_ylim(_FLOOR / 2, _ceiling(view))
-        _ticks(axes, _ceiling(view))
+        zero_below(axes, _FLOOR, top)
         mark(axes, view.first_divergence, view.steps, words=False)
         over_steps(axes)
         legend(figure, axes)
@@ -222,16 +215,6 @@ def _differences(view: SemanticsView) -> Figure:
         f"Largest relative differences: {', '.join(largest)}; tolerance {number(view.tolerance, 2)}. {_parted(view)}",
         draw(plan),
         Table(("step", *(NAMES[name] for name in names)), rows),
-    )
-
-
-def _ticks(axes: Axes, top: float) -> None:
-    """A few powers of ten, and the floor, which stands for no difference at all."""
-    highest = math.floor(math.log10(top))
-    powers = [10.0**exponent for exponent in range(highest, -16, -max(3, (highest + 16) // 4))]
-    axes.yaxis.set_major_locator(FixedLocator([_FLOOR, *powers]))
-    axes.yaxis.set_major_formatter(
-        FuncFormatter(lambda value, _: "0" if value <= _FLOOR else power_of_ten(value))
     )
 
 

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
 from agentmig.report.model import Divergence, Number
-from agentmig.report.plots.figure import INK, drawable, logarithmic, lost
+from agentmig.report.plots.figure import INK, drawable, logarithmic, lost, power_of_ten
 
 _ORDERS = 50.0
 """Positive curves that span more than this factor are drawn on a logarithmic scale."""
@@ -86,6 +86,34 @@ def fitting_scale(axes: Axes, curves: Sequence[Sequence[Number]], bins: int = 5)
         axes.set_ylim((low + high) / 2 - room, (low + high) / 2 + room)
 
 
+def held(errors: Sequence[Number], floor: float, ceiling: float) -> list[float]:
+    """Errors for a logarithmic axis: zeros at its floor, what is infinite or no number at its ceiling."""
+    return drawable(
+        [None if e is None else ceiling if math.isnan(e) else min(max(e, floor), ceiling) for e in errors]
+    )
+
+
+def zero_below(axes: Axes, floor: float, top: float, ticks: int = 4) -> None:
+    """A logarithmic axis whose floor is called 0.
+
+    Args:
+        axes: to be scaled.
+        floor: where zeros are drawn.
+        top: the largest value, from which the ticks go down.
+        ticks: about so many besides the floor.
+    """
+    logarithmic(axes)
+    axes.set_ylim(floor / 2, top)
+    highest, lowest = math.floor(math.log10(top)), round(math.log10(floor)) + 1
+    stride = max(1, round((highest - lowest) / ticks))
+    axes.yaxis.set_major_locator(
+        FixedLocator([floor, *(10.0**exponent for exponent in range(highest, lowest - 1, -stride))])
+    )
+    axes.yaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: "0" if value <= floor * 1.001 else power_of_ten(value))
+    )
+
+
 def mark(axes: Axes, divergence: Divergence | None, steps: Sequence[int], words: bool = True) -> None:
     """A line at the step where the runs part first."""
     if (
@@ -99,3 +127,19 @@ def mark(axes: Axes, divergence: Divergence | None, steps: Sequence[int], words:
     if not words:
         return
     axes.set_title(f"first divergence: step {divergence.step}", loc="right", color=INK["fail"])
+
+
+def time_axis(axes: Axes, last_s: float) -> None:
+    """Wall time in the unit that fits it."""
+    unit, scale = ("s", 1.0) if last_s < 120 else ("min", 60.0) if last_s < 7200 else ("h", 3600.0)
+    axes.set_xlim(-0.01 * last_s, last_s * 1.02 or 1.0)
+    locator = MaxNLocator(nbins=6, steps=[1, 2, 3, 5, 10])
+    ticks = [
+        tick * scale
+        for tick in locator.tick_values(0, max(last_s / scale, 1e-3))
+        if 0 <= tick * scale <= last_s * 1.02
+    ]
+    axes.set_xticks(ticks)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / scale:g}"))
+    axes.set_xlabel(f"wall time, {unit}")
+    axes.grid(visible=False, axis="x")

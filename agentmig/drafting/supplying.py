@@ -1,0 +1,236 @@
+"""The arguments that a program can't do without, and the data that it reads."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from posixpath import basename, dirname, isabs, normpath
+
+from agentmig.drafting.data import Source, is_path_option
+from agentmig.drafting.findings import MARK, Finding, Question, found
+from agentmig.drafting.launches import Launch
+from agentmig.drafting.options import Option, quoted
+from agentmig.drafting.survey import Program, Survey
+
+_PLACEHOLDER = re.compile(r"[$<>{}\[\]*]|\.\.\.|…|path[_-]?to|/path/|your[_-]|^[A-Z_]{4,}$|xxx", re.IGNORECASE)
+_MODE = re.compile(r"^(?:mode|phase|task|action|command|cmd|stage|run_mode)$")
+_TRAIN_SWITCH = re.compile(r"^(?:do_train|train|is_train|training|train_mode)$")
+
+
+@dataclass
+class Supplies:
+    """What a command needs beside its program.
+
+    Attributes:
+        before: shell commands that go first, each ending in `&&`.
+        arguments: words by option flag, in the order of the options.
+        data: `[data.*]` tables: name and path.
+        why: comments for the command.
+        data_why: comments for the data tables.
+    """
+
+    before: list[str] = field(default_factory=list)
+    arguments: dict[str, str] = field(default_factory=dict)
+    data: dict[str, str] = field(default_factory=dict)
+    why: list[str] = field(default_factory=list)
+    data_why: dict[str, list[str]] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
+    env: dict[str, str] = field(default_factory=dict)
+
+
+def supply(survey: Survey, program: Program, key: str, skip: Sequence[str], supplies: Supplies | None = None) -> Supplies:
+    """The data and the required arguments of a program.
+
+    Args:
+        survey: the project.
+        program: that is started.
+        key: of the command in the workload file, for questions.
+        skip: flags that are given otherwise.
+        supplies: of another command that shares the data.
+    """
+    result = Supplies(data=supplies.data if supplies else {}, data_why=supplies.data_why if supplies else {})
+    _data(survey, program, result, quiet=supplies is not None)
+    launches = [*survey.launches_of(program, evaluating=key.startswith("evaluate")), *survey.launches_of(program)]
+    for option in program.options:
+        if option.flag in skip or option.flag in result.arguments:
+            continue
+        word = supplies.arguments.get(option.flag) if supplies else None
+        if word is not None and (option.required or supplies is None):
+            result.arguments[option.flag] = word
+            continue
+        _argument(option, launches, key, result)
+    if "wandb" in survey.packages:
+        result.env["WANDB_MODE"] = "disabled"
+        result.why.append(f"WANDB_MODE: Weights & Biases ({survey.packages['wandb']}) needs the network, which runs don't have")
+    return result
+
+
+def _argument(option: Option, launches: Sequence[Launch], key: str, result: Supplies) -> None:
+    training = key.startswith("train")
+    modes = [choice for choice in option.choices if choice.lower() in ("train", "training", "fit")]
+    if _MODE.search(option.name) and modes and training and option.default not in modes:
+        result.arguments[option.flag] = option.given_literal(modes[0])
+        result.why.append(f"{option.flag}: it trains in this mode ({option.place})")
+    elif _TRAIN_SWITCH.search(option.name) and training and option.default is False and (option.switch or option.style != "flag"):
+        result.arguments[option.flag] = option.given("True")
+        result.why.append(f"{option.flag}: it trains only with it ({option.place})")
+    elif option.required:
+        written = _documented(option, launches)
+        if written is not None:
+            value, launch = written
+            result.arguments[option.flag] = option.given_literal(value)
+            result.why.append(f"{option.flag}: required ({option.place}); this value is from {launch.place}")
+        else:
+            result.arguments[option.flag] = option.given(MARK)
+            choices = f", one of {', '.join(option.choices[:8])}" if option.choices else ""
+            text = f"{option.flag} is required ({option.help or 'it says no more'}{choices}) and no document gives a value for it."
+            result.questions.append(Question(key=key, kind="missing", text=text, file=option.place.file, line=option.place.line))
+
+
+def _documented(option: Option, launches: Sequence[Launch]) -> tuple[str, Launch] | None:
+    """A value that a documented command gives to an option, if it is no placeholder."""
+    if option.style == "positional":
+        return None
+    for launch in launches:
+        for index, word in enumerate(launch.arguments):
+            value = None
+            if word == option.flag and index + 1 < len(launch.arguments):
+                value = launch.arguments[index + 1]
+            elif word.startswith(f"{option.flag}="):
+                value = word.split("=", 1)[1]
+            if value and not _PLACEHOLDER.search(value) and not value.startswith("-") and not is_path_option(option):
+                return value, launch
+    return None
+
+
+def _data(survey: Survey, program: Program, result: Supplies, quiet: bool) -> None:
+    """Where the data lies: in the checkout, or outside of it as `[data.*]`."""
+    hub = [source for source in program.sources if source.kind == "download" and not source.local]
+    for source in program.sources:
+        if source.kind == "download" and not source.local:
+            continue
+        required = source.option is not None and source.option.required
+        if source.path is None and not required and source.kind != "download":
+            continue
+        if source.path is not None and _is_tracked(survey, source.path):
+            result.findings.append(found("data", f"{source.path}: in the repository", source.place))
+            continue
+        if source.kind == "path" and not _worth_asking(survey, program, source):
+            continue
+        _outside(survey, source, result, quiet)
+    if hub and not quiet:
+        _network(hub, result)
+
+
+def _is_tracked(survey: Survey, path: str) -> bool:
+    """Whether a file or folder is part of what is checked out for a run."""
+    inside = normpath(path)
+    if isabs(inside) or inside.startswith(".."):
+        return False
+    tracked = survey.repository.tracked if survey.repository else survey.tree.names
+    return inside in tracked or inside == "." or any(name.startswith(inside + "/") for name in tracked if _is_data(name))
+
+
+def _is_data(name: str) -> bool:
+    return not name.endswith((".py", ".md", ".sh", ".gitkeep", ".gitignore", ".ipynb", "readme.txt"))
+
+
+def _worth_asking(survey: Survey, program: Program, source: Source) -> bool:
+    """A path in the code is data if the program itself reads it and doesn't write it; caches and logs are not."""
+    if source.path is None or re.search(r"log|cache|tmp|config|\.py$|\.ya?ml$|\.toml$|readme|version|requirements|license", source.path, re.IGNORECASE):
+        return False
+    saved = {normpath(str(piece)) for saved in program.saves for piece in saved.path if isinstance(piece, str)}
+    return normpath(source.path) not in saved and source.place.file in {module.path for module in program.reach.modules[:12]}
+
+
+def _outside(survey: Survey, source: Source, result: Supplies, quiet: bool) -> None:
+    name = _name(source)
+    path = source.path or ""
+    # One folder is one table, however many of its files are read.
+    folder = source.kind != "path"
+    where = normpath(path) if folder or not dirname(path) else dirname(normpath(path))
+    here = survey.root / where if where else None
+    value = str(here) if here is not None and where and _exists(here) else f"/{MARK}/{name}"
+    known = name in result.data
+    result.data.setdefault(name, value)
+    if source.option is not None:
+        inside = _below(source)
+        result.arguments[source.option.flag] = source.option.given(f"{{data.{name}}}{inside}")
+        result.why.append(f"{source.option.flag}: the data ({source.option.place}), from [data.{name}] below")
+    else:
+        link = quoted(where)
+        exists = survey.tree.has_folder(where)
+        parent = f"mkdir -p {quoted(dirname(where))} && " if dirname(where) and not where.startswith("..") and not exists else ""
+        command = f"ln -sf {{data.{name}}}/* {link}/ &&" if exists else f"{parent}ln -sfn {{data.{name}}} {link} &&"
+        if command not in result.before:
+            result.before.append(command)
+            result.why.append(f"ln: {source.place} reads {path}, so the data is linked to there")
+    if quiet or known:
+        return
+    result.data_why[name] = [f"{source.what}, read at {source.place}"]
+    result.findings.append(found("data", f"{source.what}: {path or 'no default'}", source.place))
+    if MARK in value:
+        reason = "it would be downloaded, but runs have no network" if source.kind == "download" else "it is not in the repository, and runs see nothing else"
+        text = f"Where does the data of {source.what} lie on this machine (in the form that {source.place} expects)? {reason[0].upper()}{reason[1:]}."
+        result.questions.append(Question(key=f"data.{name}.paths.local", kind="missing", text=text, file=source.place.file, line=source.place.line))
+
+
+def _exists(path: object) -> bool:
+    from pathlib import Path
+
+    try:
+        return isinstance(path, Path) and path.exists()
+    except OSError:
+        return False
+
+
+def _below(source: Source) -> str:
+    """The file that an option names inside its data folder: a file's option gets the file."""
+    return ""
+
+
+def _name(source: Source) -> str:
+    """A table name for some data."""
+    if source.option is not None:
+        words = source.option.name.rsplit(".", 1)[-1]
+    elif source.path and basename(normpath(source.path)) not in ("", ".", "..", "data"):
+        words = basename(normpath(source.path) if source.kind != "path" or not dirname(source.path) else dirname(normpath(source.path)))
+    else:
+        words = source.what if source.kind == "download" else "data"
+    plain = re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")[:40].rstrip("_")
+    plain = re.sub(r"_(?:dir|path|root|folder)$|^\d+", "", plain)
+    return plain if re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", plain) else "data"
+
+
+def _network(sources: Sequence[Source], result: Supplies) -> None:
+    """One question for everything that comes from the network and has no place of its own."""
+    listed = "; ".join(f"{source.what} at {source.place}" for source in sources[:4])
+    more = f"; and {len(sources) - 4} more" if len(sources) > 4 else ""
+    first = sources[0].place
+    for source in sources[:20]:
+        result.findings.append(found("download", source.what, source.place))
+    result.questions.append(
+        Question(
+            key="train.command",
+            kind="confirm",
+            text=f"Runs have no network, and this would be fetched if it is used: {listed}{more}. If training or evaluation uses it, put it "
+            "on this machine, name the folder in a [data.NAME] table, and point the program there in both commands "
+            "(for the Hugging Face hub: HF_HUB_OFFLINE=1 HF_HOME={data.NAME} before the program).",
+            file=first.file,
+            line=first.line,
+        )
+    )
+
+
+def ordered(program: Program, arguments: dict[str, str]) -> Iterator[str]:
+    """The arguments as words: positionals first, all in the order in which the program declares them."""
+    for option in program.options:
+        if option.style == "positional" and option.flag in arguments:
+            yield arguments[option.flag]
+    for option in program.options:
+        if option.style != "positional" and option.flag in arguments:
+            yield arguments[option.flag]
+    known = {option.flag for option in program.options}
+    for flag, words in arguments.items():
+        if flag not in known:
+            yield words
