@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from agentmig.cli.common import run_names
+from agentmig.drafting.draft import unfilled
 from agentmig.errors import AgentmigError
 from agentmig.execution.isolation import Isolation, choose_isolation
 from agentmig.settings import settings
@@ -62,7 +63,7 @@ def inputs(workload: Path, target: list[str] | None, policy: Path | None, prices
         AgentmigError: a mistake in one of them, or a draft that isn't finished.
     """
     read = read_inputs(workload, target, policy, prices)
-    if keys := []:
+    if keys := unfilled(read.workload):
         raise UnfilledError(
             f"{read.workload.file}: still to be filled in: {', '.join(keys)}; write the values, and remove the words FILL-IN"
         )

@@ -16,6 +16,7 @@ _FOLDER_SAVES = {"save_pretrained": "model.safetensors", "save_state": "model.sa
 _ASIDE = re.compile(
     r"optim|sched|scaler|loader|replay|buffer|embedd?ing|feature|cache|dataset|stats|metric|history|sample|(?<![a-z])ema|code", re.IGNORECASE
 )
+_DICTIONARY = "a dictionary"
 _BEST = re.compile(r"(?<![a-z])(?:best|final|last)", re.IGNORECASE)
 
 
@@ -72,14 +73,23 @@ def _saves(module: Module, symbols: Symbols) -> Iterator[Saved]:
             path = (*symbols.evaluate(module, call.args[0]), "/" + _FOLDER_SAVES[last])
             if not isinstance(path[0], Unknown):
                 yield Saved(path, called, tuple(module.guards(call)), module, module.place(call), folder=True)
-        elif called == "torch.optim.swa_utils.AveragedModel":
-            continue
 
 
 def _saved(module: Module, call: ast.Call, position: int, name: str, symbols: Symbols) -> Saved:
-    what = ast.unparse(call.args[0])[:80] if call.args else ""
+    what = _content(module, call.args[0]) if call.args else ""
     path = symbols.evaluate(module, argument(call, position, name))
     return Saved(path, what, tuple(_guards(module, call)), module, module.place(call))
+
+
+def _content(module: Module, node: ast.expr) -> str:
+    """What is saved, in words: the expression, and the keys where it is a dictionary."""
+    value = node
+    if isinstance(node, ast.Name):
+        value = next((v for _, v in reversed(module.assignments.get(node.id, [])) if v.lineno <= node.lineno), node)
+    if isinstance(value, ast.Dict):
+        keys = [str(key) for item in value.keys if (key := constant(item)) is not None]
+        return f"{_DICTIONARY} with {', '.join(keys[:6])}"[:120] if keys else _DICTIONARY
+    return ast.unparse(node)[:80]
 
 
 def _guards(module: Module, call: ast.Call) -> list[Guard]:
@@ -108,7 +118,10 @@ def _weight(saved: Saved) -> float:
     text = " ".join(piece for piece in saved.path if isinstance(piece, str))
     weight = 3.0 if isinstance(first, Opt) else 2.0 if isinstance(first, str) else 0.0
     weight -= sum(isinstance(piece, Unknown) for piece in saved.path) * 0.5
-    weight -= 4.0 if _ASIDE.search(f"{text} {saved.what.split('.')[0]}") else 0.0
+    weight += 2.0 if isinstance(first, Unknown) and first.options else 0.0
+    weight -= 3.0 if re.search(r"hub|export|convert|onnx|deploy|strip|quant|benchmark", saved.place.file, re.IGNORECASE) else 0.0
+    weight -= 4.0 if _ASIDE.search(text if saved.what.startswith(_DICTIONARY) else f"{text} {saved.what.split('.')[0]}") else 0.0
+    weight -= 5.0 if not saved.path else 0.0
     weight += 1.0 if _BEST.search(text) else 0.0
     weight += 1.0 if re.search(r"model|net|state|ckpt|checkpoint|snapshot", f"{saved.what} {text}", re.IGNORECASE) else 0.0
     weight -= 1.0 if re.search(r"(?<![a-z])net[_]?d|discriminator", f"{saved.what} {text}", re.IGNORECASE) else 0.0

@@ -15,7 +15,7 @@ from agentmig.drafting.symbolic import Opt, Symbols, Template, literal
 
 _OPTION = re.compile(
     r"(?:^|[._])(?:data|dataset|datasets|input|train|train_data|training_data|corpus|image|images|imagenet|val|valid|test|eval)_?"
-    r"(?:_?(?:dir|path|root|folder|file|files|location))s?$|^(?:data|dataroot|data_?set|corpus|imagenet|root|input|db_path)$",
+    r"(?:_?(?:dir|path|root|folder|file|files|location))s?$|^(?:data|dataroot|data_?set|corpus|imagenet|root|input|db_path)$|(?:^|\.)data\w*\.(?:\w+_)?(?:path|root|dir|file)s?$",
     re.IGNORECASE,
 )
 _PATH_WORDS = re.compile(r"path|folder|director|location|file|root|\bdir\b", re.IGNORECASE)
@@ -37,7 +37,7 @@ _DOWNLOADS: list[tuple[re.Pattern[str], str]] = [
     (re.compile(r"^evaluate\.load$|^datasets\.load_metric$"), "a metric's code from the Hugging Face hub"),
     (re.compile(r"^torchtext\.datasets\.|^torchaudio\.datasets\.|^torch_geometric\.datasets\.|^ogb\..*Dataset$"), "a dataset"),
     (re.compile(r"^sklearn\.datasets\.fetch_"), "a dataset"),
-    (re.compile(r"^torch\.hub\.|load_state_dict_from_url$|model_zoo\.load_url$"), "weights"),
+    (re.compile(r"^torch\.hub\.(?:load|download_url_to_file)$|load_state_dict_from_url$|model_zoo\.load_url$"), "weights"),
     (re.compile(r"(?:hf_hub_download|snapshot_download|urlretrieve|urlopen|^gdown\.\w+|^wget\.download|^nltk\.download|^requests\.get|download_url|download_and_extract_archive)$"), "a file"),
 ]
 _PRETRAINED = re.compile(r"\.from_pretrained$")
@@ -71,7 +71,7 @@ class Source:
 
 def find_data(reach: Reach, options: Sequence[Option], symbols: Symbols) -> list[Source]:
     """The data of a program, each source once: the one that tells more of two of the same."""
-    found = [*_downloads(reach, symbols), *_options(options), *_paths(reach, symbols)]
+    found = [*_options(options), *_downloads(reach, symbols), *_paths(reach, symbols)]
     kept: dict[tuple[str, str], Source] = {}
     for source in found:
         kept.setdefault(source.key, source)
@@ -83,15 +83,20 @@ def is_path_option(option: Option) -> bool:
     if not _OPTION.search(option.name) or option.switch or option.choices or isinstance(option.default, bool | int | float):
         return False
     if isinstance(option.default, str) and option.default:
+        if re.fullmatch(r"\$\{[^}]*\}", option.default):
+            return False  # another key says it
         return "/" in option.default or bool(re.search(r"\.\w{2,5}$", option.default)) or bool(_PATH_WORDS.search(option.help))
+    if re.search(r"\||name of|one of|choose", option.help):
+        return False
     return bool(_PATH_WORDS.search(option.help) or _PATH_WORDS.search(option.name) or option.name in ("data", "dataroot", "imagenet"))
 
 
 def _options(options: Sequence[Option]) -> Iterator[Source]:
     for option in options:
         if is_path_option(option):
-            path = option.default if isinstance(option.default, str) and option.default else None
-            yield Source("option", f"option {option.flag}", option.place, path, option)
+            path = option.default if isinstance(option.default, str) and option.default and "://" not in option.default else None
+            fetched = isinstance(option.default, str) and "://" in option.default
+            yield Source("download" if fetched else "option", f"option {option.flag}", option.place, path, option, local=fetched)
 
 
 def _downloads(reach: Reach, symbols: Symbols) -> Iterator[Source]:
@@ -140,7 +145,7 @@ def _where(path: Template) -> tuple[Option | None, str | None]:
             text += piece
         else:
             return option, None
-    return option, text or None
+    return option, text.strip() or None
 
 
 def _paths(reach: Reach, symbols: Symbols) -> Iterator[Source]:
@@ -152,9 +157,20 @@ def _paths(reach: Reach, symbols: Symbols) -> Iterator[Source]:
                 continue
             template = symbols.evaluate(module, argument(call, *spot))
             option, path = _where(template)
-            if path and "://" not in path and not path.startswith("/proc") and "\n" not in path:
-                named = option if option and is_path_option(option) else None
-                yield Source("path", f"{called.split('.')[-1]}()", module.place(call), path, named)
+            if path and _looks_like_data(path, called):
+                if option is None:
+                    yield Source("path", path, module.place(call), path)
+                elif is_path_option(option):
+                    yield Source("option", f"option {option.flag}", option.place, path, option)
+
+
+_DATA_FILE = re.compile(r"\.(?:bin|npy|npz|csv|tsv|txt|h5|hdf5|pkl|pickle|pt|pth|json|jsonl|parquet|mat|lmdb|mdb|content|cites|zip|gz|dat|data)$")
+
+
+def _looks_like_data(path: str, called: str) -> bool:
+    if "://" in path or "\n" in path or path.startswith(("/proc", "/dev", "/sys")) or re.search(r"path[_/-]to", path):
+        return False
+    return called != "open" or bool(_DATA_FILE.search(path))
 
 
 def _reads(call: ast.Call, called: str) -> bool:

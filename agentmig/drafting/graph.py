@@ -1,5 +1,6 @@
 """What a program is made of: the project's own modules that it imports, and the packages of others."""
 
+import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from agentmig.drafting.module import Import, Module
 from agentmig.drafting.tree import Tree
 
 _MOST_MODULES = 800
+_TARGET = re.compile(r"(?m)^\s*_target_\s*:\s*([\w.]+)")
 
 
 @dataclass
@@ -22,6 +24,7 @@ class Reach:
         program: the file that is started.
         modules: the program's module first, then what it imports, the near ones before the far ones.
         packages: top-level names of packages of others, with the first line that imports each.
+        certain: those of them that are imported whenever the program runs.
         roots: folders beside the program's own that imports are found from (`""` is the project's root).
     """
 
@@ -29,6 +32,7 @@ class Reach:
     modules: list[Module] = field(default_factory=list)
     packages: dict[str, Place] = field(default_factory=dict)
     roots: list[str] = field(default_factory=list)
+    certain: dict[str, Place] = field(default_factory=dict)
 
     @cached_property
     def main(self) -> Module:
@@ -67,24 +71,40 @@ class Project:
 
     def _walk(self, program: str) -> Reach:
         reach = Reach(program)
-        waiting = deque([program])
+        # What is surely imported first, so that a module that is reached both ways counts as such.
+        waiting, later = deque([(program, True)]), deque[tuple[str, bool]]()
         known = {program}
-        while waiting and len(reach.modules) < _MOST_MODULES:
-            module = self.module(waiting.popleft())
+        while (waiting or later) and len(reach.modules) < _MOST_MODULES:
+            path, sure = waiting.popleft() if waiting else later.popleft()
+            if path in known and path != program:
+                continue
+            known.add(path)
+            module = self.module(path)
             reach.modules.append(module)
+            if path == program and "hydra" in module.text:
+                later += [(target, False) for target in self._instantiated()]
             for line in module.imports:
-                found = False
-                for path, root in self._targets(module.path, line, program):
-                    found = True
-                    if root is not None and root not in reach.roots:
+                targets = list(self._targets(module.path, line, program))
+                certain = sure and line.certain
+                for target, root in targets:
+                    if root is not None and root not in reach.roots and certain:
                         reach.roots.append(root)
-                    if path not in known:
-                        known.add(path)
-                        waiting.append(path)
-                head = line.module.split(".")[0]
-                if not found and head and head not in stdlib_module_names:
+                    (waiting if certain else later).append((target, certain))
+                head = "tensorboard" if line.module == "torch.utils.tensorboard" else line.module.split(".")[0]
+                if not targets and head and head not in stdlib_module_names and not self._is_ours(head):
                     reach.packages.setdefault(head, Place(module.path, line.line))
+                    if certain:
+                        reach.certain.setdefault(head, Place(module.path, line.line))
         return reach
+
+    def _instantiated(self) -> list[str]:
+        """Modules whose classes configuration files name, for Hydra to make: `_target_: project.models.Net`."""
+        names = {m.group(1) for text in self.tree.texts.values() for m in _TARGET.finditer(text)}
+        paths = ("/".join(name.split(".")[:-1]) + ".py" for name in sorted(names))
+        return [path for path in paths if path in self.tree.python]
+
+    def _is_ours(self, head: str) -> bool:
+        return f"{head}.py" in self.tree.python or self.tree.has_folder(head)
 
     def _targets(self, importer: str, line: Import, program: str) -> Iterator[tuple[str, str | None]]:
         """Files that an import means, each with the root that it is found from (None: no search is needed)."""
@@ -97,7 +117,7 @@ class Project:
                 yield path, None
             return
         beside = dirname(program)
-        for root in dict.fromkeys([beside, "", "src", dirname(importer)]):
+        for root in dict.fromkeys([beside, "", "src"]):
             paths = list(self._files(root, line.module, line.names))
             if paths:
                 for path in paths:

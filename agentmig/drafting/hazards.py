@@ -111,7 +111,7 @@ def cuda_uses(modules: Iterable[Module]) -> list[CudaUse]:
 
 
 def _cuda_in(module: Module) -> Iterator[CudaUse]:
-    if "cuda" not in module.text:
+    if "cuda" not in module.text and "torch.accelerator" not in module.text:
         return
     for node in module.nodes:
         what = ""
@@ -119,7 +119,7 @@ def _cuda_in(module: Module) -> Iterator[CudaUse]:
             called = module.called(node)
             if node.func.attr == "cuda" and not called.startswith("torch.cuda"):
                 what = ".cuda()"
-            elif called in ("torch.cuda.set_device", "torch.cuda.current_device", "torch.cuda.synchronize", "torch.cuda.device"):
+            elif called in ("torch.cuda.set_device", "torch.cuda.current_device", "torch.cuda.synchronize", "torch.cuda.device", "torch.accelerator.current_accelerator", "torch.accelerator.set_device_index"):
                 what = called
             elif called.startswith("torch.cuda.") and called.endswith("Tensor"):
                 what = called

@@ -37,6 +37,7 @@ class Launch:
         program: the file, relative to the project.
         arguments: words after it.
         processes: how many it starts, where it says so.
+        written: the program as the command names it.
     """
 
     launcher: str
@@ -44,6 +45,7 @@ class Launch:
     arguments: tuple[str, ...]
     place: Place
     processes: int | None = None
+    written: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,12 +100,12 @@ def _in_text(tree: Tree, path: str, text: str) -> Iterator[Launch]:
 
 def _launch(tree: Tree, path: str, line: int, command: str) -> Launch | None:
     words = _words(command)
-    launcher, program, rest = "python", None, ()
+    launcher, program, rest, written = "python", None, (), ""
     for index, word in enumerate(words):
         if word in _LAUNCHERS:
             launcher = _LAUNCHERS[word]
         if word.endswith(".py"):
-            program, rest = _locate(tree, path, word), tuple(words[index + 1 :])
+            program, rest, written = _locate(tree, path, word), tuple(words[index + 1 :]), word
             break
         if word == "-m" and index + 1 < len(words) and words[index + 1] not in _LAUNCHERS:
             module = words[index + 1].replace(".", "/")
@@ -113,7 +115,7 @@ def _launch(tree: Tree, path: str, line: int, command: str) -> Launch | None:
     if program is None:
         return None
     count = _PROCESSES.search(command)
-    return Launch(launcher, program, rest, Place(path, line), int(count.group(1)) if count else None)
+    return Launch(launcher, program, rest, Place(path, line), int(count.group(1)) if count else None, written)
 
 
 def _words(command: str) -> list[str]:

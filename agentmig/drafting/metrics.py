@@ -43,6 +43,10 @@ _TRAINING = re.compile(r"(?<![a-z])(?:train|training|iter|step|batch)(?![a-z])",
 _BEST = re.compile(r"(?<![a-z])(?:best|max|highest|top_score|ema)(?![a-z])", re.IGNORECASE)
 _NOT_A_METRIC = re.compile(r"time|sec|lr|rate\b|memory|size|path|file|world|epoch|threshold|previous|load|param", re.IGNORECASE)
 
+_COMPLAINT = re.compile(r"warning|exception|fail|could not|can't|cannot|not found|traceback|invalid|please", re.IGNORECASE)
+_LINKING = re.compile(r"(?:[^\w.]|_|\.(?!\.)|\b(?:is|of|are|score|rate|value|avg|average|mean|top|on|at|for|the|test|val|valid|validation|train|set|total|now|was|\d+)\b)*", re.IGNORECASE)
+"""What may stand between a metric's name and its number."""
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -73,7 +77,8 @@ def metrics(modules: Sequence[Module], own: str | None = None) -> list[Metric]:
         modules: of the program.
         own: path of a file whose lines count for more: the program that evaluates.
     """
-    found = [metric for line in printed_lines(modules) for metric in _in_line(line, own)]
+    lines = (line for line in printed_lines(modules) if not _COMPLAINT.search(line.text))
+    found = [metric for line in lines for metric in _in_line(line, own)]
     found += _logged(modules)
     return sorted(found, key=lambda metric: (-metric.score, metric.place))
 
@@ -85,7 +90,7 @@ def _in_line(line: Line, own: str | None) -> Iterator[Metric]:
     for index in holes:
         before = _text_at(pieces, index - 1)
         start, kind, rest = _label(before)
-        if kind is not None and len(re.findall(r"\w+", rest)) <= 2:
+        if kind is not None and _LINKING.fullmatch(rest):
             yield _metric(line, index - 1, start, _ratio_end(pieces, index), kind, own)
             pending = None
         elif kind is not None:
@@ -149,11 +154,14 @@ def _metric(
     spec, source = (hole.spec, hole.source) if isinstance(hole, Hole) else ("", "")
     between = [opening[start:], *pieces[first + 1 : value]]
     function = line.module.function(line.call)
-    context = f"{function.name if function else ''} {line.text}"
-    held_out = bool(_HELD_OUT.search(context.replace("_", " ")))
+    inside = function.name.replace("_", " ") if function else ""
+    part = _HELD_OUT.search(label.replace("_", " ")) or _HELD_OUT.search(line.text) or _HELD_OUT.search(inside)
+    held_out = part is not None
+    trained = bool(_TRAINING.search(label.replace("_", " ")) or _TRAINING.search(inside))
     score = kind.rank + weight
     score += 4 if held_out else 0
-    score -= 5 if _TRAINING.search(f"{label} {function.name if function else ''}".replace("_", " ")) else 0
+    score += 0.5 if part and part.group().lower() in ("test", "final") else 0
+    score -= 5 if trained else 0
     score -= 4 if any(_has_backward(loop) for loop in line.module.loops(line.call)) and not held_out else 0
     score -= 2.5 if _BEST.search(label.replace("_", " ")) else 0
     score -= 1.5 if re.search(r"[@_ -]?5\b", label) else 0
@@ -161,7 +169,7 @@ def _metric(
     after = _text_at(pieces, value + 1)
     return Metric(
         label or kind.name,
-        _name(label, kind, held_out),
+        _name(label, kind, "" if trained else part.group().lower() if part else ""),
         kind.direction,
         _unit(kind, spec, source, after, pieces, value),
         _pattern(between, spec),
@@ -174,16 +182,14 @@ def _has_backward(loop: ast.AST) -> bool:
     return any(isinstance(node, ast.Attribute) and node.attr == "backward" for node in ast.walk(loop))
 
 
-def _name(label: str, kind: _Kind, held_out: bool) -> str:
-    words = kind.name or re.sub(r"[^\w@./ -]", "", label).strip()
-    part = _HELD_OUT.search(label.replace("_", " "))
-    if part and part.group().lower() not in words.lower():
-        return f"{part.group().lower()} {words}"
-    return words or "metric" if not held_out else words or "test metric"
+def _name(label: str, kind: _Kind, part: str) -> str:
+    """A metric's name, with the part of the data that it is of."""
+    words = kind.name or re.sub(r"[^\w@./ -]", "", label).strip() or "metric"
+    return words if not part or part in words.lower() else f"{part} {words}"
 
 
 def _unit(kind: _Kind, spec: str, source: str, after: str, pieces: Sequence[str | Hole], value: int) -> Unit:
-    if after.lstrip(")] ").startswith("%") or spec.endswith("%") or "100" in source:
+    if after.lstrip(")] ").startswith("%") or spec.endswith("%") or re.search(r"\b100(?:\.0*)?\b", source):
         return "percent"
     if kind.name == "accuracy":
         if after.strip() in ("/", "of", "out of") and value + 2 < len(pieces):

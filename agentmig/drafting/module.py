@@ -9,6 +9,8 @@ from functools import cached_property
 from agentmig.drafting.findings import Place
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+_SHARED = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
+"""Kinds of nodes without content; the parser uses one object for many places."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,16 @@ class Guard:
 
 @dataclass(frozen=True)
 class Import:
-    """A module that is imported: `torch.nn`, or `.utils` with its dots for a relative import."""
+    """A module that is imported: `torch.nn`, or `.utils` with its dots for a relative import.
+
+    Attributes:
+        certain: the import happens whenever the file is run: it stands in no function, condition or `try`.
+    """
 
     module: str
     names: tuple[str, ...]
     line: int
+    certain: bool = True
 
 
 class Module:
@@ -48,6 +55,8 @@ class Module:
         self.path = path
         self.text = text
         self.tree, self.error = _parse(text)
+        self._parents: dict[ast.AST, tuple[ast.AST, str]] = {}
+        self._names: dict[ast.AST, str] = {}
 
     def place(self, node: ast.AST) -> Place:
         """Where a node stands."""
@@ -55,14 +64,25 @@ class Module:
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
-        """All nodes in the order of their lines."""
-        return sorted(
-            ast.walk(self.tree), key=lambda node: (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
-        )
+        """All nodes, each before those inside it, statements in their order."""
+        found: list[ast.AST] = []
+        waiting: list[ast.AST] = [self.tree]
+        while waiting:
+            node = waiting.pop()
+            found.append(node)
+            inner: list[ast.AST] = []
+            for name in node._fields:
+                value = getattr(node, name, None)
+                for child in value if isinstance(value, list) else (value,):
+                    if isinstance(child, ast.AST) and not isinstance(child, _SHARED):
+                        self._parents[child] = (node, name)
+                        inner.append(child)
+            waiting += reversed(inner)
+        return found
 
     @cached_property
     def calls(self) -> list[ast.Call]:
-        """All calls in the order of their lines."""
+        """All calls, in the order of `nodes`."""
         return [node for node in self.nodes if isinstance(node, ast.Call)]
 
     @cached_property
@@ -70,11 +90,12 @@ class Module:
         """Everything that is imported, wherever in the file."""
         result: list[Import] = []
         for node in self.nodes:
+            certain = isinstance(self._parents.get(node, (None,))[0], ast.Module)
             if isinstance(node, ast.Import):
-                result += [Import(alias.name, (), node.lineno) for alias in node.names]
+                result += [Import(alias.name, (), node.lineno, certain) for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
                 module = "." * node.level + (node.module or "")
-                result.append(Import(module, tuple(alias.name for alias in node.names), node.lineno))
+                result.append(Import(module, tuple(alias.name for alias in node.names), node.lineno, certain))
         return result
 
     @cached_property
@@ -108,20 +129,14 @@ class Module:
 
     def called(self, call: ast.Call) -> str:
         """The dotted name of what is called."""
-        return self.dotted(call.func)
-
-    @cached_property
-    def _parents(self) -> dict[ast.AST, tuple[ast.AST, str]]:
-        return {
-            child: (parent, name)
-            for parent in self.nodes
-            for name, value in ast.iter_fields(parent)
-            for child in (value if isinstance(value, list) else [value])
-            if isinstance(child, ast.AST) and not isinstance(child, ast.expr_context | ast.operator)
-        }
+        name = self._names.get(call)
+        if name is None:
+            name = self._names[call] = self.dotted(call.func)
+        return name
 
     def ancestors(self, node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
         """The nodes that hold a node, the nearest first, each with the field that leads to it."""
+        _ = self.nodes  # parents are known once all nodes are
         while pair := self._parents.get(node):
             yield pair
             node = pair[0]
@@ -212,6 +227,9 @@ class Module:
             pairs = [(target, getattr(node, "value", None)) for target in targets]
             if isinstance(node, ast.With | ast.AsyncWith):
                 pairs = [(item.optional_vars, item.context_expr) for item in node.items if item.optional_vars]
+            for target, value in list(pairs):
+                if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+                    pairs += zip(target.elts, value.elts, strict=True)
             for target, value in pairs:
                 if value is not None and isinstance(target, ast.Name | ast.Attribute):
                     result.setdefault(written(target), []).append((node, value))

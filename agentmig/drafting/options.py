@@ -26,6 +26,7 @@ class Option:
         style: `flag`: `--seed 1`; `assignment`: `--seed=1`; `override`: `seed=1`.
         switch: it takes no value.
         default: what holds without it; None where that isn't a literal.
+        aliases: all of its flags.
     """
 
     flag: str
@@ -37,6 +38,7 @@ class Option:
     switch: bool = False
     choices: tuple[str, ...] = ()
     help: str = ""
+    aliases: tuple[str, ...] = ()
 
     def given(self, value: str) -> str:
         """The option with a value, as text for a shell; a switch is only named."""
@@ -88,6 +90,7 @@ def _option_modules(reach: Reach) -> list[Module]:
 
 
 def _argparse(module: Module) -> Iterator[Option]:
+    defaults = _defaults(module)
     for call in module.calls:
         if not (isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument"):
             continue
@@ -117,7 +120,14 @@ def _argparse(module: Module) -> Iterator[Option]:
             or _ends(module, keyword(call, "action"), "BooleanOptionalAction"),
             choices=_choices(keyword(call, "choices")),
             help=_text(keyword(call, "help")),
+            aliases=tuple(flags),
         )
+
+
+def _defaults(module: Module) -> dict[str, object]:
+    """What `set_defaults` says, by attribute."""
+    calls = (call for call in module.calls if isinstance(call.func, ast.Attribute) and call.func.attr == "set_defaults")
+    return {given.arg: constant(given.value) for call in calls for given in call.keywords if given.arg}
 
 
 def _ends(module: Module, node: ast.expr | None, name: str) -> bool:

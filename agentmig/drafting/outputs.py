@@ -68,10 +68,10 @@ def _placed(program: Program, saved: Saved) -> tuple[dict[str, str], str, str]:
     option = _folder_option(options_in(path), program.options)
     suffix = _suffix(path)
     if option is not None:
-        return {option.flag: option.given("{out}")}, _newest("{out}", f"*{suffix}", suffix), f"{{out}}/model{suffix}"
+        return {option.flag: option.given("{out}")}, _newest("{out}", _name_glob(path), suffix), f"{{out}}/final{suffix}"
     if isinstance(first, str) and first.strip():
         pattern = _glob(path)
-        return {}, f' && cp "$(ls -t {pattern} | head -n 1)" {{out}}/model{suffix}', f"{{out}}/model{suffix}"
+        return {}, f' && cp "$(ls -t {pattern} | head -n 1)" {{out}}/final{suffix}', f"{{out}}/final{suffix}"
     return {}, "", f"{{out}}/{MARK}{suffix}"
 
 
@@ -89,8 +89,8 @@ def _by_option(option: Option, rest: Template, folder: bool) -> tuple[dict[str, 
     suffix = _suffix(rest)
     head = rest[0]
     if isinstance(head, str) and head.startswith("/") or isinstance(head, Unknown):
-        return {option.flag: option.given("{out}")}, _newest("{out}", _name_glob(rest), suffix), f"{{out}}/model{suffix}"
-    return {option.flag: option.given("{out}/model")}, _newest("{out}", f"*{suffix}", suffix), f"{{out}}/last{suffix}"
+        return {option.flag: option.given("{out}")}, _newest("{out}", _name_glob(rest), suffix), f"{{out}}/final{suffix}"
+    return {option.flag: option.given("{out}/model")}, _newest("{out}", f"*{suffix}", suffix), f"{{out}}/final{suffix}"
 
 
 def _copy(path: str) -> str:
@@ -98,10 +98,8 @@ def _copy(path: str) -> str:
 
 
 def _newest(folder: str, name: str, suffix: str) -> str:
-    """Copies the newest file of a name that may lie in folders below."""
-    target = "last" if name.startswith("model") else "model"
-    del target
-    return f" && cp \"$(find {folder} -name {quoted(name)} -exec ls -t {{{{}}}} + | head -n 1)\" {{out}}/model{suffix}"
+    """Copies the newest file of a name that may lie in folders below; nothing saves under the copy's name."""
+    return f' && cp "$(find {folder} -name {quoted(name)} -exec ls -t {{{{}}}} + | head -n 1)" {{out}}/final{suffix}'
 
 
 def _plain(text: str) -> str:
@@ -133,7 +131,9 @@ def _folder_option(depends: Sequence[Option], options: Sequence[Option]) -> Opti
     """The option that chooses the output folder: of those that the path depends on, else of all."""
     for group in (depends, options):
         for option in group:
-            if _FOLDER_OPTION.search(option.name) and not _NOT_OUTPUT.search(option.name) and not option.switch:
+            told = group is depends and "name" not in option.name and re.search(r"\bsav|output|folder|director", option.help)
+            is_named = _FOLDER_OPTION.search(option.name) or told
+            if is_named and not _NOT_OUTPUT.search(option.name) and not option.switch:
                 return option
     return None
 
@@ -144,9 +144,11 @@ def _by_framework(survey: Survey, program: Program) -> Output | None:
     if name == "transformers Trainer":
         option = next((o for o in program.options if o.name == "output_dir"), None)
         if option:
+            saved = any(".save_model(" in module.text for module in program.reach.modules)
             why = (f"transformers' Trainer ({place}) saves into {option.flag}",)
-            find = _newest("{out}", "model.safetensors", ".safetensors")
-            return Output({option.flag: option.given("{out}")}, find, "{out}/model.safetensors", why, (), (), None)
+            text = f"{program.path} doesn't call trainer.save_model(), so its weights lie in checkpoint folders: which file is the final model?"
+            doubts = () if saved else (_ask("confirm", text, place),)
+            return Output({option.flag: option.given("{out}")}, "", "{out}/model.safetensors", why, (), doubts, None)
     if name == "Lightning":
         option = _folder_option((), program.options)
         arguments = {option.flag: option.given("{out}")} if option else {}
@@ -155,7 +157,7 @@ def _by_framework(survey: Survey, program: Program) -> Output | None:
         folder = "{out}" if arguments else "."
         why = (f"Lightning ({place}) saves *.ckpt by itself; the newest one counts",)
         confirm = _ask("confirm", f"Which of Lightning's checkpoints is the one to judge? The draft takes the newest *.ckpt below {folder}.", place)
-        return Output(arguments, _newest(folder, "*.ckpt", ".ckpt"), "{out}/model.ckpt", why, (found("checkpoint", "*.ckpt", place),), (confirm,), None)
+        return Output(arguments, _newest(folder, "*.ckpt", ".ckpt"), "{out}/final.ckpt", why, (found("checkpoint", "*.ckpt", place),), (confirm,), None)
     return None
 
 

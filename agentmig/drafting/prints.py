@@ -9,7 +9,7 @@ from string import Formatter
 from agentmig.drafting.findings import Place
 from agentmig.drafting.module import Module, argument, constant, keyword
 
-_LOG = frozenset({"info", "warning", "warn", "critical", "error", "log_info", "print_log"})
+_LOG = frozenset({"info", "log_info", "print_log"})
 _PRINT = frozenset({"print", "pprint", "echo", "secho", "rank_zero_info", "print0", "main_print", "print_rank_0"})
 _MESSAGE = frozenset({"msg", "message", "text", "string", "str", "s", "line"})
 _PERCENT = re.compile(r"%(?:\((\w+)\))?([-+ #0]*(?:\*|\d+)?(?:\.\d+)?)([diouxXeEfFgGcrsa%])")

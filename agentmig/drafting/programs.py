@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from posixpath import basename, dirname
 
 from agentmig.drafting.graph import Project, Reach
@@ -31,7 +32,12 @@ class Candidate:
 
 def trains(module: Module) -> bool:
     """Whether a file itself computes gradients, or hands training to a trainer."""
-    return bool(_BACKWARD.search(module.text)) or bool(_TRAINER.search(module.text) and _FIT.search(module.text))
+    return _trains(module.text)
+
+
+@lru_cache(maxsize=4096)
+def _trains(text: str) -> bool:
+    return bool(_BACKWARD.search(text)) or bool(_TRAINER.search(text) and _FIT.search(text))
 
 
 def is_program(module: Module) -> bool:

@@ -14,6 +14,9 @@ from agentmig.drafting.module import Module, constant, keyword
 
 TORCH = "2.9.0"
 """The torch that torch_xla 2.9.0 is made for."""
+_LOCK = 25
+"""A file with more lines, nearly all of them pinned, is a lock file."""
+_TOOLS = frozenset({"black", "flake8", "isort", "jupyter", "mypy", "notebook", "pre-commit", "pylint", "pytest", "pytest-cov", "ruff", "sphinx", "twine", "wheel"})
 _COMPANIONS = {"torch": TORCH, "torchvision": "0.24.0", "torchaudio": TORCH}
 _DISTRIBUTIONS = {
     "attr": "attrs",
@@ -257,12 +260,20 @@ def environments(declared: Requirements, packages: Mapping[str, Place], project:
         packages: that training and evaluation import.
         project: the project's own distribution name, which is not installed.
     """
-    lines = {line.name: Line(line.text, str(line.place)) for line in declared.lines if line.name and line.name != normal(project)}
+    imported = imported_distributions(packages)
+    listed = [line for line in declared.lines if line.name and line.name != normal(project) and line.name not in _TOOLS]
+    locked = len(listed) > _LOCK and sum("==" in line.text for line in listed) > 0.9 * len(listed)
+    if locked:  # a lock file: what training doesn't import comes along by itself, in versions that fit
+        names = {normal(name) for name in imported} | {"torch"}
+        listed = [line for line in listed if line.name in names]
+    lines = {line.name: Line(line.text, str(line.place)) for line in listed}
     have = set(lines)
-    for name, place in imported_distributions(packages).items():
+    for name, place in imported.items():
         if normal(name) not in have and not _comes_with_another(name, have):
             lines[normal(name)] = Line(name, f"imported at {place}")
     base_torch, warnings = _torch(declared.named("torch"))
+    if locked:
+        warnings = [*warnings, f"{declared.file} looks like a lock file: only what training imports was taken from it"]
     base = [base_torch, *(line for name, line in lines.items() if name != "torch")]
     cuda = {normal(name) for name in CUDA_PACKAGES}
     dropped = [line.text for name, line in lines.items() if name in cuda or name.startswith("nvidia-")]

@@ -56,10 +56,10 @@ def find_seeds(reach: Reach, options: Sequence[Option], symbols: Symbols) -> See
             if not (_SEEDING.search(called) or called in _LIBRARIES):
                 continue
             given = argument(call, 0, "seed")
-            value = literal(symbols.evaluate(module, given)) if given is not None else None
-            if given is not None and value is None and isinstance(given, ast.BinOp):
-                # `1337 + rank`: the rank is not a choice.
+            if isinstance(given, ast.BinOp):  # `1337 + rank`: the rank is no choice
                 value = next((str(v) for node in ast.walk(given) if isinstance(v := constant(node), int)), None)
+            else:
+                value = literal(symbols.evaluate(module, given)) if given is not None else None
             within = tuple(symbols.options_within(module, given)) if given is not None else ()
             lines.append(Seeding(called, module.place(call), value if not within else None, within))
     return Seeds(_option(options, lines), _variable(reach), tuple(lines))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from posixpath import dirname
+from posixpath import basename, dirname, isabs, join, normpath, relpath
 from typing import Literal
 
 from agentmig.drafting.findings import Finding, Place, Question, found
@@ -25,7 +25,6 @@ _STRATEGIES = [
     ("DataParallel", re.compile(r"^torch\.nn\.(?:parallel\.)?DataParallel$|(?:^|\.)DataParallel$")),
 ]
 DEVICE = re.compile(r"^(?:device|accelerator|trainer\.accelerator|gpu_?ids?|devices?)$")
-GPU_SWITCH = re.compile(r"^(?:use_|enable_)?(?:cuda|gpu|accel|accelerator)$")
 
 
 @dataclass(frozen=True)
@@ -42,6 +41,7 @@ class Start:
         device: the option that names the device.
         why: comments.
         env: variables that the program needs.
+        folder: that the program is started in, relative to the project; `""` is the project's own.
     """
 
     words: str
@@ -55,6 +55,7 @@ class Start:
     env: dict[str, str]
     findings: tuple[Finding, ...]
     questions: tuple[Question, ...]
+    folder: str = ""
 
 
 def start(survey: Survey, program: Program) -> Start:
@@ -68,7 +69,10 @@ def start(survey: Survey, program: Program) -> Start:
         comments.append(f"DataParallel ({place}) drives several GPUs from one process, which has no counterpart: one chip here")
     if distributed:
         comments.append(f"{{chips}} becomes {_CHIPS} below, in the reference and on the target")
-    env = {"PYTHONPATH": ":".join(root or "." for root in program.reach.roots)} if program.reach.roots else {}
+    folder = folder_of(survey, program)
+    if folder:
+        comments.append(f"cd: {program.path} reads its files relative to its own folder")
+    env = search_path(program, folder)
     if env:
         comments.append(f"PYTHONPATH: {program.path} imports modules of the project that lie outside its own folder")
     found_here = [
@@ -79,7 +83,7 @@ def start(survey: Survey, program: Program) -> Start:
     if cuda:
         found_here.append(found("device", f"{cuda.what}: needs CUDA" if needs_gpu == "yes" else cuda.what, cuda.place))
     return Start(
-        _words(launcher, program.path),
+        _words(launcher, relpath(program.path, folder or ".")),
         launcher,
         _CHIPS if distributed else 1,
         strategy,
@@ -90,7 +94,30 @@ def start(survey: Survey, program: Program) -> Start:
         env,
         tuple(found_here),
         tuple(_others(survey, program)),
+        folder,
     )
+
+
+def search_path(program: Program, folder: str) -> dict[str, str]:
+    """PYTHONPATH for modules of the project that Python wouldn't find, as seen from the folder of the start."""
+    roots = [relpath(root or ".", folder or ".") for root in program.reach.roots]
+    return {"PYTHONPATH": ":".join(roots)} if roots else {}
+
+
+def folder_of(survey: Survey, program: Program) -> str:
+    """The folder that a program has to be started in: its own, where only from there its data or its command fits."""
+    folder = dirname(program.path)
+    if not folder:
+        return ""
+    names = survey.repository.tracked if survey.repository else survey.tree.names
+    paths = [normpath(source.path) for source in program.sources if source.path and not isabs(source.path)]
+    if any(path in names for path in paths):
+        return ""
+    if any(normpath(join(folder, path)) in names for path in paths):
+        return folder
+    written = [launch for launch in survey.launches_of(program) if launch.written]
+    documents = {dirname(launch.place.file) for launch in written if launch.written == basename(program.path)}
+    return folder if written and all(launch.written == basename(program.path) for launch in written) and documents <= {"", folder} else ""
 
 
 def _words(launcher: str, path: str) -> str:
@@ -171,10 +198,12 @@ def _gpu(program: Program, launcher: str) -> tuple[Literal["no", "option", "yes"
             nccl = module.called(call).endswith("init_process_group") and constant(argument(call, 0, "backend")) == "nccl"
             if nccl and launcher in ("torchrun", "torch.distributed.launch"):
                 hard.append(CudaUse('"nccl"', module.place(call), False))
-    on_option = device is not None and isinstance(device.default, str) and device.default.startswith("cuda")
-    if on_option and device is not None:
-        first = hard[0] if hard else CudaUse(f"{device.flag} is {device.default!r} by default", device.place, False)
-        return "option", first, device
+    named = device is not None and isinstance(device.default, str) and device.default.startswith("cuda")
+    if device is not None and named:
+        elsewhere = [use for use in hard if use.place != device.place]
+        if not elsewhere:
+            return "option", CudaUse(f"{device.flag} is {device.default!r} by default", device.place, False), device
+        hard = elsewhere
     if hard:
         return "yes", hard[0], device
     return "no", next(iter(program.cuda), None), device
@@ -195,8 +224,3 @@ def _others(survey: Survey, program: Program) -> Iterator[Question]:
             file=program.path,
             line=1,
         )
-
-
-def folder_of(program: Program) -> str:
-    """The folder of a program's file."""
-    return dirname(program.path)

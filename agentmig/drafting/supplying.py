@@ -3,16 +3,19 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from posixpath import basename, dirname, isabs, normpath
+from pathlib import Path
+from posixpath import basename, dirname, isabs, join, normpath
 
 from agentmig.drafting.data import Source, is_path_option
+from agentmig.drafting.documented import given_in, in_every_launch
 from agentmig.drafting.findings import MARK, Finding, Question, found
 from agentmig.drafting.launches import Launch
 from agentmig.drafting.options import Option, quoted
 from agentmig.drafting.survey import Program, Survey
 
-_PLACEHOLDER = re.compile(r"[$<>{}\[\]*]|\.\.\.|…|path[_-]?to|/path/|your[_-]|^[A-Z_]{4,}$|xxx", re.IGNORECASE)
 _MODE = re.compile(r"^(?:mode|phase|task|action|command|cmd|stage|run_mode)$")
+_NO_DATA = re.compile(r"log|cache|tmp|config|\.py$|\.ya?ml$|\.toml$|readme|version|requirements|license", re.IGNORECASE)
+GPU_SWITCH = re.compile(r"^(?:use_|enable_)?(?:cuda|gpu|accel|accelerator)$")
 _TRAIN_SWITCH = re.compile(r"^(?:do_train|train|is_train|training|train_mode)$")
 
 
@@ -26,6 +29,7 @@ class Supplies:
         data: `[data.*]` tables: name and path.
         why: comments for the command.
         data_why: comments for the data tables.
+        adopted: flags of arguments that were taken over from documents.
     """
 
     before: list[str] = field(default_factory=list)
@@ -36,9 +40,10 @@ class Supplies:
     findings: list[Finding] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
+    adopted: set[str] = field(default_factory=set)
 
 
-def supply(survey: Survey, program: Program, key: str, skip: Sequence[str], supplies: Supplies | None = None) -> Supplies:
+def supply(survey: Survey, program: Program, key: str, skip: Sequence[str], folder: str, supplies: Supplies | None = None) -> Supplies:
     """The data and the required arguments of a program.
 
     Args:
@@ -46,26 +51,31 @@ def supply(survey: Survey, program: Program, key: str, skip: Sequence[str], supp
         program: that is started.
         key: of the command in the workload file, for questions.
         skip: flags that are given otherwise.
+        folder: that the program is started in.
         supplies: of another command that shares the data.
     """
     result = Supplies(data=supplies.data if supplies else {}, data_why=supplies.data_why if supplies else {})
-    _data(survey, program, result, quiet=supplies is not None)
-    launches = [*survey.launches_of(program, evaluating=key.startswith("evaluate")), *survey.launches_of(program)]
+    if folder:
+        result.before.append(f"cd {quoted(folder)} &&")
+    _data(survey, program, result, folder, supplies)
+    training = survey.launches_of(program)
+    launches = [*survey.launches_of(program, evaluating=True), *training] if supplies else training
     for option in program.options:
         if option.flag in skip or option.flag in result.arguments:
             continue
-        word = supplies.arguments.get(option.flag) if supplies else None
-        if word is not None and (option.required or supplies is None):
-            result.arguments[option.flag] = word
-            continue
-        _argument(option, launches, key, result)
+        if supplies and option.flag in supplies.adopted | ({option.flag} if option.required else set()) & supplies.arguments.keys():
+            result.arguments[option.flag] = supplies.arguments[option.flag]
+        else:
+            _argument(program, option, launches, key, result)
+    if supplies is None:
+        _adopt(survey, program, [*skip, *result.arguments], result)
     if "wandb" in survey.packages:
         result.env["WANDB_MODE"] = "disabled"
         result.why.append(f"WANDB_MODE: Weights & Biases ({survey.packages['wandb']}) needs the network, which runs don't have")
     return result
 
 
-def _argument(option: Option, launches: Sequence[Launch], key: str, result: Supplies) -> None:
+def _argument(program: Program, option: Option, launches: Sequence[Launch], key: str, result: Supplies) -> None:
     training = key.startswith("train")
     modes = [choice for choice in option.choices if choice.lower() in ("train", "training", "fit")]
     if _MODE.search(option.name) and modes and training and option.default not in modes:
@@ -75,11 +85,12 @@ def _argument(option: Option, launches: Sequence[Launch], key: str, result: Supp
         result.arguments[option.flag] = option.given("True")
         result.why.append(f"{option.flag}: it trains only with it ({option.place})")
     elif option.required:
-        written = _documented(option, launches)
-        if written is not None:
-            value, launch = written
-            result.arguments[option.flag] = option.given_literal(value)
-            result.why.append(f"{option.flag}: required ({option.place}); this value is from {launch.place}")
+        written = (given_in(launch, program.options).get(option.flag) for launch in launches)
+        given = next((given for given in written if given and not is_path_option(option)), None)
+        if given is not None:
+            result.arguments[option.flag] = given.words
+            result.adopted.add(option.flag)
+            result.why.append(f"{option.flag}: required ({option.place}); this value is from {given.launch.place}")
         else:
             result.arguments[option.flag] = option.given(MARK)
             choices = f", one of {', '.join(option.choices[:8])}" if option.choices else ""
@@ -87,38 +98,41 @@ def _argument(option: Option, launches: Sequence[Launch], key: str, result: Supp
             result.questions.append(Question(key=key, kind="missing", text=text, file=option.place.file, line=option.place.line))
 
 
-def _documented(option: Option, launches: Sequence[Launch]) -> tuple[str, Launch] | None:
-    """A value that a documented command gives to an option, if it is no placeholder."""
-    if option.style == "positional":
-        return None
-    for launch in launches:
-        for index, word in enumerate(launch.arguments):
-            value = None
-            if word == option.flag and index + 1 < len(launch.arguments):
-                value = launch.arguments[index + 1]
-            elif word.startswith(f"{option.flag}="):
-                value = word.split("=", 1)[1]
-            if value and not _PLACEHOLDER.search(value) and not value.startswith("-") and not is_path_option(option):
-                return value, launch
-    return None
+def _adopt(survey: Survey, program: Program, skip: Sequence[str], result: Supplies) -> None:
+    """Take over what every documented command gives, and say which switch of the hardware was not taken over."""
+    launches = survey.launches_of(program)
+    taken = [given for given in in_every_launch(launches, program.options, survey.tree) if given.option.flag not in skip]
+    for given in taken:
+        result.arguments[given.option.flag] = given.words
+        result.adopted.add(given.option.flag)
+    if taken:
+        flags = " ".join(given.option.flag for given in taken)
+        result.why.append(f"{flags}: as in {'every' if len(launches) > 1 else 'the'} documented command ({launches[0].place})")
+    for option in program.options:
+        if GPU_SWITCH.search(option.name) and option.switch and option.default is False:
+            result.why.append(f"{option.flag} would switch the GPU on ({option.place}); it is left out, so that the program trains where there is none")
 
 
-def _data(survey: Survey, program: Program, result: Supplies, quiet: bool) -> None:
+def _data(survey: Survey, program: Program, result: Supplies, folder: str, shared: Supplies | None) -> None:
     """Where the data lies: in the checkout, or outside of it as `[data.*]`."""
-    hub = [source for source in program.sources if source.kind == "download" and not source.local]
+    hub: list[Source] = []
+    spare: list[Source] = []
+    known = False
     for source in program.sources:
-        if source.kind == "download" and not source.local:
-            continue
         required = source.option is not None and source.option.required
-        if source.path is None and not required and source.kind != "download":
-            continue
-        if source.path is not None and _is_tracked(survey, source.path):
+        if source.kind == "download" and not source.option and (not source.local or source.path is None):
+            hub.append(source)
+        elif source.path is None and not required and source.kind != "download":
+            spare.append(source)
+        elif source.path is not None and _is_tracked(survey, join(folder, source.path)):
             result.findings.append(found("data", f"{source.path}: in the repository", source.place))
-            continue
-        if source.kind == "path" and not _worth_asking(survey, program, source):
-            continue
-        _outside(survey, source, result, quiet)
-    if hub and not quiet:
+            known = True
+        elif source.kind != "path" or _worth_asking(program, source, shared):
+            _outside(survey, source, result, folder, shared is not None)
+            known = True
+    if not known and spare:
+        _outside(survey, spare[0], result, folder, shared is not None)
+    if hub and shared is None:
         _network(hub, result)
 
 
@@ -135,31 +149,33 @@ def _is_data(name: str) -> bool:
     return not name.endswith((".py", ".md", ".sh", ".gitkeep", ".gitignore", ".ipynb", "readme.txt"))
 
 
-def _worth_asking(survey: Survey, program: Program, source: Source) -> bool:
+def _worth_asking(program: Program, source: Source, shared: Supplies | None) -> bool:
     """A path in the code is data if the program itself reads it and doesn't write it; caches and logs are not."""
-    if source.path is None or re.search(r"log|cache|tmp|config|\.py$|\.ya?ml$|\.toml$|readme|version|requirements|license", source.path, re.IGNORECASE):
+    if source.path is None or _NO_DATA.search(source.path):
+        return False
+    if shared is not None and _name(source) not in shared.data:
         return False
     saved = {normpath(str(piece)) for saved in program.saves for piece in saved.path if isinstance(piece, str)}
     return normpath(source.path) not in saved and source.place.file in {module.path for module in program.reach.modules[:12]}
 
 
-def _outside(survey: Survey, source: Source, result: Supplies, quiet: bool) -> None:
+def _outside(survey: Survey, source: Source, result: Supplies, folder: str, quiet: bool) -> None:
     name = _name(source)
     path = source.path or ""
     # One folder is one table, however many of its files are read.
-    folder = source.kind != "path"
-    where = normpath(path) if folder or not dirname(path) else dirname(normpath(path))
-    here = survey.root / where if where else None
-    value = str(here) if here is not None and where and _exists(here) else f"/{MARK}/{name}"
+    whole = source.kind != "path" or not dirname(path)
+    where = "" if not path else normpath(path) if whole else dirname(normpath(path))
+    inside = normpath(join(folder, where))
+    here = survey.root / inside
+    value = str(here.resolve()) if where and _exists(here) and not survey.tree.has_folder(inside) else f"/{MARK}/{name}"
     known = name in result.data
     result.data.setdefault(name, value)
     if source.option is not None:
-        inside = _below(source)
-        result.arguments[source.option.flag] = source.option.given(f"{{data.{name}}}{inside}")
+        result.arguments[source.option.flag] = source.option.given(f"{{data.{name}}}")
         result.why.append(f"{source.option.flag}: the data ({source.option.place}), from [data.{name}] below")
     else:
         link = quoted(where)
-        exists = survey.tree.has_folder(where)
+        exists = survey.tree.has_folder(inside)
         parent = f"mkdir -p {quoted(dirname(where))} && " if dirname(where) and not where.startswith("..") and not exists else ""
         command = f"ln -sf {{data.{name}}}/* {link}/ &&" if exists else f"{parent}ln -sfn {{data.{name}}} {link} &&"
         if command not in result.before:
@@ -171,35 +187,31 @@ def _outside(survey: Survey, source: Source, result: Supplies, quiet: bool) -> N
     result.findings.append(found("data", f"{source.what}: {path or 'no default'}", source.place))
     if MARK in value:
         reason = "it would be downloaded, but runs have no network" if source.kind == "download" else "it is not in the repository, and runs see nothing else"
-        text = f"Where does the data of {source.what} lie on this machine (in the form that {source.place} expects)? {reason[0].upper()}{reason[1:]}."
+        whose = f"for {source.what}" if source.option else f"of {source.what}"
+        text = f"Where does the data {whose} lie on this machine, in the form that {source.place} expects? {reason[0].upper()}{reason[1:]}."
         result.questions.append(Question(key=f"data.{name}.paths.local", kind="missing", text=text, file=source.place.file, line=source.place.line))
 
 
-def _exists(path: object) -> bool:
-    from pathlib import Path
-
+def _exists(path: Path) -> bool:
     try:
-        return isinstance(path, Path) and path.exists()
+        return path.exists()
     except OSError:
         return False
 
 
-def _below(source: Source) -> str:
-    """The file that an option names inside its data folder: a file's option gets the file."""
-    return ""
-
-
 def _name(source: Source) -> str:
-    """A table name for some data."""
-    if source.option is not None:
-        words = source.option.name.rsplit(".", 1)[-1]
-    elif source.path and basename(normpath(source.path)) not in ("", ".", "..", "data"):
-        words = basename(normpath(source.path) if source.kind != "path" or not dirname(source.path) else dirname(normpath(source.path)))
-    else:
-        words = source.what if source.kind == "download" else "data"
-    plain = re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")[:40].rstrip("_")
-    plain = re.sub(r"_(?:dir|path|root|folder)$|^\d+", "", plain)
-    return plain if re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", plain) else "data"
+    """A table name for some data: after its folder, its option, or what it is."""
+    path = normpath(source.path) if source.path else ""
+    folder = dirname(path) if source.kind == "path" and dirname(path) else path
+    words = [basename(folder)]
+    words += [source.option.name.rsplit(".", 1)[-1]] if source.option else []
+    words.append(source.what if source.kind == "download" and not source.option else "data")
+    for word in words:
+        plain = re.sub(r"[^a-z0-9]+", "_", word.lower()).strip("_")[:40].rstrip("_")
+        plain = re.sub(r"_(?:dir|path|root|folder|file)$|^[\d_]+", "", plain)
+        if re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", plain) and plain not in ("data", "dataset", "datasets", "path", "root", "dir"):
+            return plain
+    return "data"
 
 
 def _network(sources: Sequence[Source], result: Supplies) -> None:

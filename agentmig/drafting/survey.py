@@ -156,7 +156,7 @@ class Survey:
     @cached_property
     def lengths(self) -> list[Length]:
         """How long it trains."""
-        return find_lengths(self.train.reach, self.train.options) if self.train else []
+        return find_lengths(self.train.reach, self.train.options, self.train.symbols) if self.train else []
 
     @cached_property
     def modules(self) -> list[Module]:
@@ -173,6 +173,15 @@ class Survey:
         found: dict[str, Place] = {}
         for program in (self.train, self.evaluate):
             for name, place in (program.reach.packages if program else {}).items():
+                found.setdefault(name, place)
+        return found
+
+    @cached_property
+    def certain(self) -> dict[str, Place]:
+        """Those of them that are imported in every run."""
+        found: dict[str, Place] = {}
+        for program in (self.train, self.evaluate):
+            for name, place in (program.reach.certain if program else {}).items():
                 found.setdefault(name, place)
         return found
 

@@ -257,7 +257,7 @@ class Symbols:
         here = [value for at, value in values if module.function(at) is function and value.lineno < line]
         if here:
             return here[-1]
-        if name.startswith("self."):
+        if "." in name:  # an attribute lives longer than the function that sets it
             return values[0][1] if values else None
         top = [value for at, value in values if module.function(at) is None and value is not node]
         return top[-1] if top else None

@@ -5,6 +5,7 @@ import stat
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 
@@ -64,7 +65,12 @@ class Tree:
 
     def has_folder(self, path: str) -> bool:
         """Whether any file was seen below a folder of the project."""
-        return any(name.startswith(path.rstrip("/") + "/") for name in self.names)
+        return path.rstrip("/") in self.folders
+
+    @cached_property
+    def folders(self) -> set[str]:
+        """Paths of all folders that hold a file."""
+        return {"/".join(name.split("/")[:depth]) for name in self.names for depth in range(1, name.count("/") + 1)}
 
 
 def read_tree(root: Path, bounds: Bounds | None = None) -> Tree:

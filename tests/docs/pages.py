@@ -63,7 +63,7 @@ class Page:
         path: its file.
         steps: commands and files.
         after: the page that it goes on from; None where it begins afresh.
-        synopses: lines of other blocks that show how a command is called.
+        synopses: lines of blocks without a language that show how a command is called.
     """
 
     path: Path
@@ -112,7 +112,7 @@ def read_page(text: str, path: Path = Path("page.md")) -> Page:
                 steps += _commands(body, number + 1, said, f"{path}:{number}")
             elif title := _TITLE.search(info):
                 steps.append(File(title[1], "\n".join(body) + "\n"))
-            else:
+            elif not info:
                 synopses += [each for each in body if each.strip().startswith("agentmig ")]
             said = {}
         elif line.strip():

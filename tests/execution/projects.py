@@ -62,3 +62,12 @@ def owned_by_another(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(folder, {"git": f'#!/bin/sh\nGIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec {shutil.which("git")} "$@"\n'})
     (folder / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+PEAK = """
+def peak_mb():
+    # Not `ru_maxrss`, in which the process that started this one is counted too.
+    status = open("/proc/self/status").read()
+    return int(status.split("VmHWM:")[1].split()[0]) // 1024
+"""
+"""Source of a function that says how much memory the process itself had at its peak, in MiB."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from agentmig.execution.lfs import Pointer, parse_pointer
 from agentmig.execution.plumbing import RepositoryError
 from agentmig.execution.repository import Repository
-from tests.execution.projects import git, pointer, project, store, submodule, write
+from tests.execution.projects import PEAK, git, pointer, project, store, submodule, write
 
 WEIGHTS = b"\0weights\xff\r\n" * 1000
 ATTRIBUTES = "*.bin filter=lfs diff=lfs merge=lfs -text\n"
@@ -173,12 +173,12 @@ def test_a_large_content_is_not_read_into_memory(tmp_path: Path) -> None:
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "-m", "large")
     code = (
+        f"{PEAK}\n"
         "import resource, sys\n"
         "from pathlib import Path\n"
         "from agentmig.execution.repository import Repository\n"
         "repository = Repository.create(sys.argv[1], 'HEAD', Path('/'), Path(sys.argv[2]))\n"
-        "usage = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]\n"
-        "print(max(usage) // 1024)"
+        "print(max(peak_mb(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(folder), str(tmp_path / "run")],

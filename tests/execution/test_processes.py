@@ -8,6 +8,7 @@ import psutil
 import pytest
 
 from agentmig.execution.processes import Finished, run_process
+from tests.execution.projects import PEAK
 
 
 def _run(tmp_path: Path, code: str, **options: object) -> tuple[Finished, str]:
@@ -80,16 +81,17 @@ def test_of_endless_output_the_beginning_and_the_end_are_kept(tmp_path: Path) ->
 )
 def test_a_flood_of_output_takes_little_memory_of_ours(tmp_path: Path, command: str) -> None:
     code = (
-        "import asyncio, resource, sys\n"
+        f"{PEAK}\n"
+        "import asyncio, sys\n"
         "from pathlib import Path\n"
         "from agentmig.execution.processes import run_process\n"
         "lines = []\n"
         "def on_line(line):\n"
         "    lines[:] = [line]\n"
-        "start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "start = peak_mb()\n"
         "asyncio.run(run_process(['bash', '-c', sys.argv[1]], cwd=Path('.'), env={'PATH': '/usr/bin:/bin'}, "
         "log=Path(sys.argv[2]), timeout_s=300, on_line=on_line))\n"
-        "print(lines[0], (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start) // 1024)"
+        "print(lines[0], peak_mb() - start)"
     )
     log = tmp_path / "log.txt"
     done = subprocess.run(
