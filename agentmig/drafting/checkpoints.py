@@ -12,9 +12,14 @@ from agentmig.drafting.options import Option
 from agentmig.drafting.symbolic import Opt, Symbols, Template, Unknown
 
 _SAVES = {"torch.save": 1, "torch_xla.core.xla_model.save": 1, "accelerator.save": 1}
-_FOLDER_SAVES = {"save_pretrained": "model.safetensors", "save_state": "model.safetensors", "save_model": "model.safetensors"}
+_FOLDER_SAVES = {
+    "save_pretrained": "model.safetensors",
+    "save_state": "model.safetensors",
+    "save_model": "model.safetensors",
+}
 _ASIDE = re.compile(
-    r"optim|sched|scaler|loader|replay|buffer|embedd?ing|feature|cache|dataset|stats|metric|history|sample|(?<![a-z])ema|code", re.IGNORECASE
+    r"optim|sched|scaler|loader|replay|buffer|embedd?ing|feature|cache|dataset|stats|metric|history|sample|(?<![a-z])ema|code",
+    re.IGNORECASE,
 )
 _DICTIONARY = "a dictionary"
 _BEST = re.compile(r"(?<![a-z])(?:best|final|last)", re.IGNORECASE)
@@ -69,7 +74,12 @@ def _saves(module: Module, symbols: Symbols) -> Iterator[Saved]:
             yield _saved(module, call, 1, "f", symbols)
         elif last == "save_checkpoint" and called.startswith(("trainer.", "self.trainer.")) and call.args:
             yield _saved(module, call, 0, "filepath", symbols)
-        elif last in _FOLDER_SAVES and call.args and isinstance(call.func, ast.Attribute) and "tokenizer" not in called:
+        elif (
+            last in _FOLDER_SAVES
+            and call.args
+            and isinstance(call.func, ast.Attribute)
+            and "tokenizer" not in called
+        ):
             path = (*symbols.evaluate(module, call.args[0]), "/" + _FOLDER_SAVES[last])
             if not isinstance(path[0], Unknown):
                 yield Saved(path, called, tuple(module.guards(call)), module, module.place(call), folder=True)
@@ -85,7 +95,9 @@ def _content(module: Module, node: ast.expr) -> str:
     """What is saved, in words: the expression, and the keys where it is a dictionary."""
     value = node
     if isinstance(node, ast.Name):
-        value = next((v for _, v in reversed(module.assignments.get(node.id, [])) if v.lineno <= node.lineno), node)
+        value = next(
+            (v for _, v in reversed(module.assignments.get(node.id, [])) if v.lineno <= node.lineno), node
+        )
     if isinstance(value, ast.Dict):
         keys = [str(key) for item in value.keys if (key := constant(item)) is not None]
         return f"{_DICTIONARY} with {', '.join(keys[:6])}"[:120] if keys else _DICTIONARY
@@ -119,28 +131,67 @@ def _weight(saved: Saved) -> float:
     weight = 3.0 if isinstance(first, Opt) else 2.0 if isinstance(first, str) else 0.0
     weight -= sum(isinstance(piece, Unknown) for piece in saved.path) * 0.5
     weight += 2.0 if isinstance(first, Unknown) and first.options else 0.0
-    weight -= 3.0 if re.search(r"hub|export|convert|onnx|deploy|strip|quant|benchmark", saved.place.file, re.IGNORECASE) else 0.0
-    weight -= 4.0 if _ASIDE.search(text if saved.what.startswith(_DICTIONARY) else f"{text} {saved.what.split('.')[0]}") else 0.0
+    weight -= (
+        3.0
+        if re.search(r"hub|export|convert|onnx|deploy|strip|quant|benchmark", saved.place.file, re.IGNORECASE)
+        else 0.0
+    )
+    weight -= (
+        4.0
+        if _ASIDE.search(text if saved.what.startswith(_DICTIONARY) else f"{text} {saved.what.split('.')[0]}")
+        else 0.0
+    )
     weight -= 5.0 if not saved.path else 0.0
     weight += 1.0 if _BEST.search(text) else 0.0
-    weight += 1.0 if re.search(r"model|net|state|ckpt|checkpoint|snapshot", f"{saved.what} {text}", re.IGNORECASE) else 0.0
-    weight -= 1.0 if re.search(r"(?<![a-z])net[_]?d|discriminator", f"{saved.what} {text}", re.IGNORECASE) else 0.0
+    weight += (
+        1.0
+        if re.search(r"model|net|state|ckpt|checkpoint|snapshot", f"{saved.what} {text}", re.IGNORECASE)
+        else 0.0
+    )
+    weight -= (
+        1.0 if re.search(r"(?<![a-z])net[_]?d|discriminator", f"{saved.what} {text}", re.IGNORECASE) else 0.0
+    )
     return weight
 
 
 def loads(reach: Reach, symbols: Symbols) -> list[Loaded]:
     """Lines that load a checkpoint."""
     found: list[Loaded] = []
-    names = {"torch.load": (0, "f"), "load_checkpoint": (-1, "checkpoint_path"), "safetensors.torch.load_file": (0, "filename")}
+    names = {
+        "torch.load": (0, "f"),
+        "load_checkpoint": (-1, "checkpoint_path"),
+        "safetensors.torch.load_file": (0, "filename"),
+    }
     for module in reach.modules:
         for call in module.calls:
             called = module.called(call)
             if called in names and (given := argument(call, *names[called])) is not None:
-                found.append(Loaded(symbols.evaluate(module, given), tuple(_guards(module, call)), module, module.place(call)))
+                found.append(
+                    Loaded(
+                        symbols.evaluate(module, given),
+                        tuple(_guards(module, call)),
+                        module,
+                        module.place(call),
+                    )
+                )
             elif called.endswith(".load_from_checkpoint") and call.args:
-                found.append(Loaded(symbols.evaluate(module, call.args[0]), tuple(_guards(module, call)), module, module.place(call)))
+                found.append(
+                    Loaded(
+                        symbols.evaluate(module, call.args[0]),
+                        tuple(_guards(module, call)),
+                        module,
+                        module.place(call),
+                    )
+                )
             elif (given := keyword(call, "ckpt_path")) is not None and constant(given) is None:
-                found.append(Loaded(symbols.evaluate(module, given), tuple(_guards(module, call)), module, module.place(call)))
+                found.append(
+                    Loaded(
+                        symbols.evaluate(module, given),
+                        tuple(_guards(module, call)),
+                        module,
+                        module.place(call),
+                    )
+                )
     return found
 
 
@@ -148,7 +199,11 @@ def switches(guards: Sequence[Guard], symbols: Symbols) -> list[tuple[Option, st
     """Options that must be given so that a guarded line runs: a switch (None), or an option with a value."""
     result: list[tuple[Option, str | None]] = []
     for guard in guards:
-        tests = guard.test.values if isinstance(guard.test, ast.BoolOp) and isinstance(guard.test.op, ast.And) else [guard.test]
+        tests = (
+            guard.test.values
+            if isinstance(guard.test, ast.BoolOp) and isinstance(guard.test.op, ast.And)
+            else [guard.test]
+        )
         for test in tests if guard.holds else []:
             result += _switch(test, symbols)
     return list(dict.fromkeys(result))

@@ -15,7 +15,7 @@ from agentmig.drafting.symbolic import Opt, Symbols, Template, literal
 
 _OPTION = re.compile(
     r"(?:^|[._])(?:data|dataset|datasets|input|train|train_data|training_data|corpus|image|images|imagenet|val|valid|test|eval)_?"
-    r"(?:_?(?:dir|path|root|folder|file|files|location))s?$|^(?:data|dataroot|data_?set|corpus|imagenet|root|input|db_path)$|(?:^|\.)data\w*\.(?:\w+_)?(?:path|root|dir|file)s?$",
+    r"(?:_?(?:dir|path|root|folder|file|files|location))s?$|^(?:train|training|valid|val|test|eval)_(?:data|set|file)$|^(?:data|dataroot|data_?set|corpus|imagenet|root|input|db_path)$|(?:^|\.)data\w*\.(?:\w+_)?(?:path|root|dir|file)s?$",
     re.IGNORECASE,
 )
 _PATH_WORDS = re.compile(r"path|folder|director|location|file|root|\bdir\b", re.IGNORECASE)
@@ -33,12 +33,30 @@ _READS = {
     "torchvision.datasets.DatasetFolder": (0, "root"),
 }
 _DOWNLOADS: list[tuple[re.Pattern[str], str]] = [
-    (re.compile(r"^datasets\.load_dataset$|(?:^|\.)load_dataset_builder$"), "a dataset from the Hugging Face hub"),
+    (
+        re.compile(r"^datasets\.load_dataset$|(?:^|\.)load_dataset_builder$"),
+        "a dataset from the Hugging Face hub",
+    ),
     (re.compile(r"^evaluate\.load$|^datasets\.load_metric$"), "a metric's code from the Hugging Face hub"),
-    (re.compile(r"^torchtext\.datasets\.|^torchaudio\.datasets\.|^torch_geometric\.datasets\.|^ogb\..*Dataset$"), "a dataset"),
+    (
+        re.compile(
+            r"^torchtext\.datasets\.|^torchaudio\.datasets\.|^torch_geometric\.datasets\.|^ogb\..*Dataset$"
+        ),
+        "a dataset",
+    ),
     (re.compile(r"^sklearn\.datasets\.fetch_"), "a dataset"),
-    (re.compile(r"^torch\.hub\.(?:load|download_url_to_file)$|load_state_dict_from_url$|model_zoo\.load_url$"), "weights"),
-    (re.compile(r"(?:hf_hub_download|snapshot_download|urlretrieve|urlopen|^gdown\.\w+|^wget\.download|^nltk\.download|^requests\.get|download_url|download_and_extract_archive)$"), "a file"),
+    (
+        re.compile(
+            r"^torch\.hub\.(?:load|download_url_to_file)$|load_state_dict_from_url$|model_zoo\.load_url$"
+        ),
+        "weights",
+    ),
+    (
+        re.compile(
+            r"(?:hf_hub_download|snapshot_download|urlretrieve|urlopen|^gdown\.\w+|^wget\.download|^nltk\.download|^requests\.get|download_url|download_and_extract_archive)$"
+        ),
+        "a file",
+    ),
 ]
 _PRETRAINED = re.compile(r"\.from_pretrained$")
 
@@ -73,43 +91,74 @@ def find_data(reach: Reach, options: Sequence[Option], symbols: Symbols) -> list
     """The data of a program, each source once: the one that tells more of two of the same."""
     found = [*_options(options), *_downloads(reach, symbols), *_paths(reach, symbols)]
     kept: dict[tuple[str, str], Source] = {}
+    names = {option.name for option in options}
     for source in found:
+        other = re.fullmatch(r"\$\{([^}]*)\}", source.path or "")
+        if other and other.group(1) in names:
+            continue  # another key of the configuration says where
         kept.setdefault(source.key, source)
     return list(kept.values())
 
 
 def is_path_option(option: Option) -> bool:
     """Whether an option that is called after data takes a path, and not a data set's name."""
-    if not _OPTION.search(option.name) or option.switch or option.choices or isinstance(option.default, bool | int | float):
+    if (
+        not _OPTION.search(option.name)
+        or option.switch
+        or option.choices
+        or isinstance(option.default, bool | int | float)
+    ):
         return False
     if isinstance(option.default, str) and option.default:
-        if re.fullmatch(r"\$\{[^}]*\}", option.default):
-            return False  # another key says it
-        return "/" in option.default or bool(re.search(r"\.\w{2,5}$", option.default)) or bool(_PATH_WORDS.search(option.help))
+        return (
+            "/" in option.default
+            or bool(re.search(r"\.\w{2,5}$", option.default))
+            or bool(_PATH_WORDS.search(option.help))
+        )
     if re.search(r"\||name of|one of|choose", option.help):
         return False
-    return bool(_PATH_WORDS.search(option.help) or _PATH_WORDS.search(option.name) or option.name in ("data", "dataroot", "imagenet"))
+    return bool(
+        _PATH_WORDS.search(option.help)
+        or _PATH_WORDS.search(option.name)
+        or option.name in ("data", "dataroot", "imagenet")
+    )
 
 
 def _options(options: Sequence[Option]) -> Iterator[Source]:
     for option in options:
         if is_path_option(option):
-            path = option.default if isinstance(option.default, str) and option.default and "://" not in option.default else None
+            path = (
+                option.default
+                if isinstance(option.default, str) and option.default and "://" not in option.default
+                else None
+            )
             fetched = isinstance(option.default, str) and "://" in option.default
-            yield Source("download" if fetched else "option", f"option {option.flag}", option.place, path, option, local=fetched)
+            yield Source(
+                "download" if fetched else "option",
+                f"option {option.flag}",
+                option.place,
+                path,
+                option,
+                local=fetched,
+            )
 
 
 def _downloads(reach: Reach, symbols: Symbols) -> Iterator[Source]:
     for module in reach.modules:
         for call in module.calls:
             called = module.called(call)
-            if called.startswith("torchvision.datasets.") and called not in _READS and not called.endswith(("FakeData", "VisionDataset")):
+            if (
+                called.startswith("torchvision.datasets.")
+                and called not in _READS
+                and not called.endswith(("FakeData", "VisionDataset"))
+            ):
                 yield _torchvision(module, call, called, symbols)
             elif called.startswith("torchvision.models.") and _asks_for_weights(call):
                 yield Source("download", f"weights ({called})", module.place(call))
             elif _PRETRAINED.search(called) and call.args:
-                name = symbols.evaluate(module, call.args[0])
-                shown = literal(name) or (f"{name[0].option.flag}" if len(name) == 1 and isinstance(name[0], Opt) else "")
+                model = symbols.evaluate(module, call.args[0])
+                first = model[0] if len(model) == 1 else None
+                shown = literal(model) or (first.option.flag if isinstance(first, Opt) else "")
                 if shown and not shown.startswith(("/", ".")):
                     yield Source("download", f"a pretrained model ({shown})", module.place(call))
             else:
@@ -124,12 +173,16 @@ def _downloads(reach: Reach, symbols: Symbols) -> Iterator[Source]:
 def _torchvision(module: Module, call: ast.Call, called: str, symbols: Symbols) -> Source:
     root = symbols.evaluate(module, argument(call, 0, "root"))
     option, path = _where(root)
-    return Source("download", called.removeprefix("torchvision.datasets."), module.place(call), path, option, local=True)
+    return Source(
+        "download", called.removeprefix("torchvision.datasets."), module.place(call), path, option, local=True
+    )
 
 
 def _asks_for_weights(call: ast.Call) -> bool:
     pretrained, weights = constant(keyword(call, "pretrained")), keyword(call, "weights")
-    return pretrained is True or (weights is not None and constant(weights) is None and not isinstance(weights, ast.Constant))
+    return pretrained is True or (
+        weights is not None and constant(weights) is None and not isinstance(weights, ast.Constant)
+    )
 
 
 def _where(path: Template) -> tuple[Option | None, str | None]:
@@ -164,11 +217,18 @@ def _paths(reach: Reach, symbols: Symbols) -> Iterator[Source]:
                     yield Source("option", f"option {option.flag}", option.place, path, option)
 
 
-_DATA_FILE = re.compile(r"\.(?:bin|npy|npz|csv|tsv|txt|h5|hdf5|pkl|pickle|pt|pth|json|jsonl|parquet|mat|lmdb|mdb|content|cites|zip|gz|dat|data)$")
+_DATA_FILE = re.compile(
+    r"\.(?:bin|npy|npz|csv|tsv|txt|h5|hdf5|pkl|pickle|pt|pth|json|jsonl|parquet|mat|lmdb|mdb|content|cites|zip|gz|dat|data)$"
+)
 
 
 def _looks_like_data(path: str, called: str) -> bool:
-    if "://" in path or "\n" in path or path.startswith(("/proc", "/dev", "/sys")) or re.search(r"path[_/-]to", path):
+    if (
+        "://" in path
+        or "\n" in path
+        or path.startswith(("/proc", "/dev", "/sys"))
+        or re.search(r"path[_/-]to", path)
+    ):
         return False
     return called != "open" or bool(_DATA_FILE.search(path))
 

@@ -9,7 +9,9 @@ from agentmig.drafting.launches import Launch
 from agentmig.drafting.options import Option
 from agentmig.drafting.tree import Tree
 
-_PLACEHOLDER = re.compile(r"[$<>{}\[\]*]|\.\.\.|…|path[_-]?to|/path/|your[_-]|^[A-Z_]{4,}$|xxx|://", re.IGNORECASE)
+_PLACEHOLDER = re.compile(
+    r"[$<>{}\[\]*]|\.\.\.|…|path[_-]?to|/path/|your[_-]|^[A-Z_]{4,}$|xxx|://", re.IGNORECASE
+)
 _CHANGES_WITH_THE_RUN = re.compile(
     r"seed|resume|eval|output|save|log|work_?dir|exp|name|tag|project|track|wandb|verbose|debug|print|nproc|workers|gpu|cuda|device|accel$|port|local_rank|node_rank|sample|visual|plot",
     re.IGNORECASE,
@@ -45,7 +47,11 @@ def given_in(launch: Launch, options: Sequence[Option]) -> dict[str, Given]:
             continue
         if not equals and index + 1 < len(words) and option.style == "flag":
             value = words[index + 1]
-        if value and not _PLACEHOLDER.search(value) and (not value.startswith("-") or re.fullmatch(r"-\d+(?:\.\d+)?", value)):
+        if (
+            value
+            and not _PLACEHOLDER.search(value)
+            and (not value.startswith("-") or re.fullmatch(r"-\d+(?:\.\d+)?", value))
+        ):
             result[option.flag] = Given(option, value, launch)
     return result
 
@@ -71,4 +77,7 @@ def in_every_launch(launches: Sequence[Launch], options: Sequence[Option], tree:
 
 def _is_missing_file(value: str, tree: Tree) -> bool:
     """Whether a value looks like a file that the project doesn't hold."""
-    return bool(re.search(r"/|\.(?:pth?|bin|ckpt|tar|npz?|json|csv|txt|ya?ml)$", value)) and value not in tree.names
+    return (
+        bool(re.search(r"/|\.(?:pth?|bin|ckpt|tar|npz?|json|csv|txt|ya?ml)$", value))
+        and value not in tree.names
+    )

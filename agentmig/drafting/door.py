@@ -14,7 +14,9 @@ class DraftingError(AgentmigError):
     """Nothing can be drafted for this folder."""
 
 
-def draft_workload(folder: Path, output: Path | None = None, train: str | None = None, bounds: Bounds | None = None) -> Document:
+def draft_workload(
+    folder: Path, output: Path | None = None, train: str | None = None, bounds: Bounds | None = None
+) -> Document:
     """Draft a workload file; nothing is written.
 
     Args:
@@ -32,7 +34,10 @@ def draft_workload(folder: Path, output: Path | None = None, train: str | None =
     file = output or folder / "workload.toml"
     survey = _survey(folder, train, bounds)
     drafted = draft(survey, _relative(folder, file))
-    notes = [*survey.tree.notes, *(f"not valid Python 3: {one_line(text)}" for text in survey.unreadable[:10])]
+    notes = [
+        *survey.tree.notes,
+        *(f"not valid Python 3: {one_line(text)}" for text in survey.unreadable[:10]),
+    ]
     notes += _about_notebooks(survey)
     return Document(
         project=str(folder),
@@ -51,12 +56,22 @@ def _survey(folder: Path, train: str | None, bounds: Bounds | None) -> Survey:
     survey = Survey(folder, train, bounds)
     tree = survey.tree
     if not tree.python:
-        notebooks = f" (it holds {len(tree.notebooks)} notebooks: export them as Python files first)" if tree.notebooks else ""
-        raise DraftingError(f"{folder}: there is no Python file in it{notebooks}; name the folder that holds the training code")
+        notebooks = (
+            f" (it holds {len(tree.notebooks)} notebooks: export them as Python files first)"
+            if tree.notebooks
+            else ""
+        )
+        raise DraftingError(
+            f"{folder}: there is no Python file in it{notebooks}; name the folder that holds the training code"
+        )
     if survey.uses_torch() is None:
-        raise DraftingError(f"{folder}: none of its {len(tree.python)} Python files imports torch; agentmig migrates PyTorch training")
+        raise DraftingError(
+            f"{folder}: none of its {len(tree.python)} Python files imports torch; agentmig migrates PyTorch training"
+        )
     if train is not None and train not in tree.python:
-        raise DraftingError(f"{folder}: there is no Python file {train!r} in it; --train takes a path relative to the folder")
+        raise DraftingError(
+            f"{folder}: there is no Python file {train!r} in it; --train takes a path relative to the folder"
+        )
     return survey
 
 
@@ -70,4 +85,10 @@ def _relative(folder: Path, file: Path) -> str:
 
 def _about_notebooks(survey: Survey) -> list[str]:
     count = len(survey.tree.notebooks)
-    return [f"{count} notebooks were not read ({survey.tree.notebooks[0]}): what trains there has to be a Python file"] if count else []
+    return (
+        [
+            f"{count} notebooks were not read ({survey.tree.notebooks[0]}): what trains there has to be a Python file"
+        ]
+        if count
+        else []
+    )

@@ -70,7 +70,13 @@ def draft(survey: Survey, path: str = ".") -> Draft:
         protected=_protected(survey, program, evaluated),
     )
     framework, place = survey.framework
-    findings = [found("framework", framework, place), *trained.findings, *evaluated.findings, *goal.findings, *_declared(survey)]
+    findings = [
+        found("framework", framework, place),
+        *trained.findings,
+        *evaluated.findings,
+        *goal.findings,
+        *_declared(survey),
+    ]
     return Draft(text, tuple(findings), tuple(_sorted([*questions, *_repository_questions(survey)])))
 
 
@@ -114,7 +120,16 @@ def _without_program(survey: Survey, path: str) -> Draft:
     made = environments(survey.requirements, {}, survey.root.resolve().name)
     from agentmig.drafting.goal import Aim
 
-    goal = Aim("accuracy", f"{MARK} accuracy: ([0-9.]+)", "maximize", 0.01, ("TO FILL IN: a regular expression with one group, the number",), "a guess", (), ())
+    goal = Aim(
+        "accuracy",
+        f"{MARK} accuracy: ([0-9.]+)",
+        "maximize",
+        0.01,
+        ("TO FILL IN: a regular expression with one group, the number",),
+        "a guess",
+        (),
+        (),
+    )
     drafted = _rendered(
         survey,
         path,
@@ -135,7 +150,9 @@ def _without_program(survey: Survey, path: str) -> Draft:
         data_why={},
         protected=_files_to_protect(survey),
     )
-    return Draft(drafted, tuple(_declared(survey)), tuple(_sorted([question, *_repository_questions(survey)])))
+    return Draft(
+        drafted, tuple(_declared(survey)), tuple(_sorted([question, *_repository_questions(survey)]))
+    )
 
 
 def _rendered(survey: Survey, path: str, **values: Any) -> str:
@@ -145,7 +162,9 @@ def _rendered(survey: Survey, path: str, **values: Any) -> str:
         "workload.toml.j2",
         name=toml(_workload_name(survey.root)),
         path=toml(path),
-        head=f"HEAD was {head[:12]} when this was drafted" if head else "TO FILL IN: nothing is committed yet",
+        head=f"HEAD was {head[:12]} when this was drafted"
+        if head
+        else "TO FILL IN: nothing is committed yet",
         train_command=toml(values["train_command"]),
         train_why=_comments(values["train_why"]),
         train_env=_table(values["train_env"]),
@@ -158,22 +177,33 @@ def _rendered(survey: Survey, path: str, **values: Any) -> str:
         pattern=_literal(values["goal"].pattern),
         pattern_why=_comments(values["goal"].why),
         direction=toml(values["goal"].direction),
-        margin=f"{values['goal'].margin:g}" if "." in f"{values['goal'].margin:g}" else f"{values['goal'].margin:.1f}",
+        margin=f"{values['goal'].margin:g}"
+        if "." in f"{values['goal'].margin:g}"
+        else f"{values['goal'].margin:.1f}",
         margin_why=_comments([values["goal"].margin_why])[0],
         base=_lines(made.base),
         xla=_lines(made.xla),
         environment_why=_comments([*made.warnings, *_left_out(made)]),
-        unusable=_comments([f"{survey.requirements.file} also says: {text}" for text in survey.requirements.unusable[:10]]),
+        unusable=_comments(
+            [f"{survey.requirements.file} also says: {text}" for text in survey.requirements.unusable[:10]]
+        ),
         chips=values["chips"],
         accelerator=toml(values["accelerator"]),
         accelerator_why=_comments(values["accelerator_why"]),
-        data=[(name, toml(place), _comments(values["data_why"].get(name, []))) for name, place in values["data"].items()],
+        data=[
+            (name, toml(place), _comments(values["data_why"].get(name, [])))
+            for name, place in values["data"].items()
+        ],
         protected=[toml(item) for item in values["protected"]],
     )
 
 
 def _left_out(made: Environments) -> list[str]:
-    return [f"left out on the target, as only NVIDIA GPUs have it: {', '.join(made.dropped[:20])}"] if made.dropped else []
+    return (
+        [f"left out on the target, as only NVIDIA GPUs have it: {', '.join(made.dropped[:20])}"]
+        if made.dropped
+        else []
+    )
 
 
 def _workload_name(root: Path) -> str:
@@ -210,23 +240,38 @@ def _accelerator(trained: Training) -> list[str]:
     begin = trained.start
     if begin.needs_gpu == "no":
         place = f" ({begin.cuda.place})" if begin.cuda else ""
-        return [f"without a GPU the program trains on the CPU{place}; on a machine with one, name it here (a100)"]
+        return [
+            f"without a GPU the program trains on the CPU{place}; on a machine with one, name it here (a100)"
+        ]
     assert begin.cuda is not None
-    return [f"TO FILL IN: the GPU of this machine; the untouched program needs one: {begin.cuda.what} at {begin.cuda.place}"]
+    return [
+        f"TO FILL IN: the GPU of this machine; the untouched program needs one: {begin.cuda.what} at {begin.cuda.place}"
+    ]
 
 
 def _gpu_questions(trained: Training) -> list[Question]:
     begin = trained.start
     if begin.needs_gpu == "no" or begin.cuda is None:
         return []
-    text = f"On which GPU does the reference run (reference.accelerator, such as \"a100\")? {begin.cuda.place} needs CUDA ({begin.cuda.what}), and the untouched program is what everything is compared with."
+    text = f'On which GPU does the reference run (reference.accelerator, such as "a100")? {begin.cuda.place} needs CUDA ({begin.cuda.what}), and the untouched program is what everything is compared with.'
     if begin.needs_gpu == "option" and begin.device is not None:
-        text += f" To measure it on the CPU instead: write \"cpu\" there, add {begin.device.given('cpu')} to train.command and evaluate.command, and give the target a command of its own in [targets.xla]."
-    return [Question(key="reference.accelerator", kind="missing", text=text, file=begin.cuda.place.file, line=begin.cuda.place.line)]
+        text += f' To measure it on the CPU instead: write "cpu" there, add {begin.device.given("cpu")} to train.command and evaluate.command, and give the target a command of its own in [targets.xla].'
+    return [
+        Question(
+            key="reference.accelerator",
+            kind="missing",
+            text=text,
+            file=begin.cuda.place.file,
+            line=begin.cuda.place.line,
+        )
+    ]
 
 
 def _environment_questions(made: Environments) -> list[Question]:
-    return [Question(key="environments.base.requirements", kind="confirm", text=f"{warning}.") for warning in made.warnings]
+    return [
+        Question(key="environments.base.requirements", kind="confirm", text=f"{warning}.")
+        for warning in made.warnings
+    ]
 
 
 def _repository_questions(survey: Survey) -> list[Question]:
@@ -235,18 +280,32 @@ def _repository_questions(survey: Survey) -> list[Question]:
         text = "The project is not in a git repository, and agentmig migrates a commit: git init, add and commit it."
         return [Question(key="project.path", kind="missing", text=text)]
     if repository.head is None:
-        return [Question(key="project.base_commit", kind="missing", text="The repository has no commit yet: commit the project.")]
+        return [
+            Question(
+                key="project.base_commit",
+                kind="missing",
+                text="The repository has no commit yet: commit the project.",
+            )
+        ]
     questions = []
     if repository.changed:
         shown = ", ".join(one_line(path) for path in repository.changed[:5])
-        questions.append(f"Files that differ from HEAD: {len(repository.changed)} ({shown}). What is not committed is not migrated. Commit it, or name the commit that is meant.")
+        questions.append(
+            f"Files that differ from HEAD: {len(repository.changed)} ({shown}). What is not committed is not migrated. Commit it, or name the commit that is meant."
+        )
     reached = {module.path for module in survey.modules} & set(repository.untracked)
     if reached:
-        questions.append(f"Training imports files that are not committed ({', '.join(sorted(map(one_line, reached))[:5])}), so runs won't have them: commit them.")
+        questions.append(
+            f"Training imports files that are not committed ({', '.join(sorted(map(one_line, reached))[:5])}), so runs won't have them: commit them."
+        )
     if repository.submodules:
-        questions.append(f"Submodules ({', '.join(map(one_line, repository.submodules[:5]))}) are not part of what runs see: vendor what training needs.")
+        questions.append(
+            f"Submodules ({', '.join(map(one_line, repository.submodules[:5]))}) are not part of what runs see: vendor what training needs."
+        )
     if repository.pointers:
-        questions.append(f"LFS pointers: {len(repository.pointers)} ({', '.join(map(one_line, repository.pointers[:3]))}). Runs see the pointers themselves: give their content as [data.NAME].")
+        questions.append(
+            f"LFS pointers: {len(repository.pointers)} ({', '.join(map(one_line, repository.pointers[:3]))}). Runs see the pointers themselves: give their content as [data.NAME]."
+        )
     return [Question(key="project.base_commit", kind="confirm", text=text) for text in questions]
 
 
@@ -254,9 +313,13 @@ def _declared(survey: Survey) -> list[Finding]:
     result = []
     if survey.requirements.file:
         listed = survey.requirements.lines
-        result.append(found("requirements", f"{survey.requirements.file}: {len(listed)} lines", listed[0].place))
+        result.append(
+            found("requirements", f"{survey.requirements.file}: {len(listed)} lines", listed[0].place)
+        )
     for script in survey.scripts[:5]:
-        result.append(found("console_script", f"{script.name} = {script.program}:{script.function}", script.place))
+        result.append(
+            found("console_script", f"{script.name} = {script.program}:{script.function}", script.place)
+        )
     if survey.repository and survey.repository.head:
         where = f" (folder {survey.repository.folder})" if survey.repository.folder else ""
         result.append(found("repository", f"HEAD {survey.repository.head[:12]}{where}"))
@@ -271,7 +334,9 @@ def _protected(survey: Survey, program: Program, evaluated: Evaluation) -> list[
         kept.append(evaluated.program.path)
     kept += [module.path for module in program.reach.modules[1:30] if _only_data(module)]
     for folder in ("data", "datasets", "dataset"):
-        if survey.tree.has_folder(folder) and not any(name.startswith(folder + "/") and name.endswith(".py") for name in survey.tree.names):
+        if survey.tree.has_folder(folder) and not any(
+            name.startswith(folder + "/") and name.endswith(".py") for name in survey.tree.names
+        ):
             kept.append(folder)
     return list(dict.fromkeys([*kept, *_files_to_protect(survey)]))
 

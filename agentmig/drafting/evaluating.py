@@ -10,16 +10,27 @@ from agentmig.drafting.findings import MARK, Finding, Place, Question, found
 from agentmig.drafting.module import Module
 from agentmig.drafting.options import Option, quoted
 from agentmig.drafting.starting import folder_of, needs_launcher, search_path
-from agentmig.drafting.supplying import Supplies, ordered, supply
+from agentmig.drafting.supplying import ordered, supply
 from agentmig.drafting.survey import Program, Survey
 from agentmig.drafting.symbolic import Opt, literal
 from agentmig.drafting.training import Training
 
-_CHECKPOINT = re.compile(r"ckpt|checkpoint|weights?(?:_path|_file)?$|^(?:trained_)?model_?(?:path|file|name_or_path)?$|resume|restore|load(?:_from|_model|_path)?$|snapshot", re.IGNORECASE)
-_NOT_CHECKPOINT = re.compile(r"pretrain|finetune|init|save|every|interval|freq|strict|decay|dir$|num|epoch|teacher|vae|weights?_decay|class_weight", re.IGNORECASE)
-_SWITCH = re.compile(r"^(?:evaluate|eval|evaluation|eval_only|evaluate_only|only_eval|test|test_only|only_test|validate|val_only|do_eval|do_test|run_eval)$", re.IGNORECASE)
+_CHECKPOINT = re.compile(
+    r"ckpt|checkpoint|weights?(?:_path|_file)?$|^(?:trained_)?model_?(?:path|file|name_or_path)?$|resume|restore|load(?:_from|_model|_path)?$|snapshot",
+    re.IGNORECASE,
+)
+_NOT_CHECKPOINT = re.compile(
+    r"pretrain|finetune|init|save|every|interval|freq|strict|decay|dir$|num|epoch|teacher|vae|weights?_decay|class_weight",
+    re.IGNORECASE,
+)
+_SWITCH = re.compile(
+    r"^(?:evaluate|eval|evaluation|eval_only|evaluate_only|only_eval|test|test_only|only_test|validate|val_only|do_eval|do_test|run_eval)$",
+    re.IGNORECASE,
+)
 _MODE = re.compile(r"^(?:mode|phase|task|action|command|cmd|stage|run_mode)$")
-_EVALUATES = re.compile(r"^(?:_?eval|evaluate|evaluation|test|validate|validation|val|valid)(?:_.*)?$|_(?:eval|evaluate|test|validate)$")
+_EVALUATES = re.compile(
+    r"^(?:_?eval|evaluate|evaluation|test|validate|validation|val|valid)(?:_.*)?$|_(?:eval|evaluate|test|validate)$"
+)
 _VALUES = ("test", "eval", "evaluate", "evaluation", "val", "valid", "validate")
 
 
@@ -62,13 +73,28 @@ def _separate(survey: Survey, program: Program, training: Training) -> Evaluatio
     for needed, value in _mode(program):
         arguments.setdefault(needed.flag, value)
     arguments = {**supplies.arguments, **arguments}
-    command = " ".join([*supplies.before, *before, f"python {quoted(relpath(program.path, cd or '.'))}", *ordered(program, arguments)])
+    command = " ".join(
+        [
+            *supplies.before,
+            *before,
+            f"python {quoted(relpath(program.path, cd or '.'))}",
+            *ordered(program, arguments),
+        ]
+    )
     place = Place(program.path, 1)
     reasons = [f"a program of its own: {program.path}", *why, *supplies.why]
     findings = [found("evaluation", program.path, place), *supplies.findings]
     if option:
         findings.append(found("evaluation", f"option {option.flag} takes the checkpoint", option.place))
-    return Evaluation(command, program, True, {**search_path(program, cd), **supplies.env}, tuple(reasons), tuple(findings), tuple(supplies.questions))
+    return Evaluation(
+        command,
+        program,
+        True,
+        {**search_path(program, cd), **supplies.env},
+        tuple(reasons),
+        tuple(findings),
+        tuple(supplies.questions),
+    )
 
 
 def _same(survey: Survey, program: Program, training: Training) -> Evaluation | None:
@@ -126,17 +152,24 @@ def _checkpoint(program: Program) -> tuple[list[str], dict[str, str], list[str],
         if isinstance(first, Opt) and not _NOT_CHECKPOINT.search(first.option.name.replace("resume", "")):
             why = [f"{first.option.flag}: the checkpoint ({first.option.place}), loaded at {loaded.place}"]
             if len(loaded.path) == 1:
-                return [], {**_opened(program, loaded), first.option.flag: first.option.given("{checkpoint}")}, why, first.option
+                return (
+                    [],
+                    {**_opened(program, loaded), first.option.flag: first.option.given("{checkpoint}")},
+                    why,
+                    first.option,
+                )
         if isinstance(first, Opt) and len(loaded.path) > 1 and literal(loaded.path[1:]) is not None:
             folder = first.option.given('"$(dirname {checkpoint})"')
-            why = [f"{first.option.flag}: the checkpoint's folder ({first.option.place}), loaded at {loaded.place}"]
+            why = [
+                f"{first.option.flag}: the checkpoint's folder ({first.option.place}), loaded at {loaded.place}"
+            ]
             return [], {**_opened(program, loaded), first.option.flag: folder}, why, first.option
     named = [o for o in program.options if _takes_a_checkpoint(o)]
     if not named:
         return None
     option = min(named, key=lambda o: not re.search(r"ckpt|checkpoint|weights|resume", o.name))
-    folder = option.name.endswith("name_or_path")
-    value = '"$(dirname {checkpoint})"' if folder else "{checkpoint}"
+    is_folder = option.name.endswith("name_or_path")
+    value = '"$(dirname {checkpoint})"' if is_folder else "{checkpoint}"
     return [], {option.flag: option.given(value)}, [f"{option.flag}: the checkpoint ({option.place})"], option
 
 
@@ -149,7 +182,15 @@ def _takes_a_checkpoint(option: Option) -> bool:
 def _likely(loaded: Loaded) -> tuple[int, int, Place]:
     first = loaded.path[0] if loaded.path else None
     name = first.option.name if isinstance(first, Opt) else ""
-    rank = 0 if re.search(r"resume|ckpt|checkpoint|weights", name) else 1 if isinstance(first, Opt) else 2 if isinstance(first, str) else 3
+    rank = (
+        0
+        if re.search(r"resume|ckpt|checkpoint|weights", name)
+        else 1
+        if isinstance(first, Opt)
+        else 2
+        if isinstance(first, str)
+        else 3
+    )
     return rank, len(loaded.path), loaded.place
 
 
@@ -168,13 +209,24 @@ def _missing(program: Program, training: Training) -> Evaluation:
     if model:
         parts.append(f"build the model as {model} does")
     saved = training.output.saved
-    parts.append(f"load the checkpoint that {saved.place} saves ({saved.what})" if saved else "load the checkpoint")
-    function = next((p for m in program.reach.modules for p in _evaluating_functions(m)), None)
+    parts.append(
+        f"load the checkpoint that {saved.place} saves ({saved.what})" if saved else "load the checkpoint"
+    )
+    functions = [named for module in program.reach.modules[:12] for named in _evaluating_functions(module)]
+    function = min(functions, key=lambda named: "_" in named.name, default=None)
     parts.append(f"run it on held-out data, as {function} does" if function else "run it on held-out data")
     metric = next((m for m in program.metrics if not m.guessed), None)
-    parts.append(f"print one line such as `{metric.name}: 0.5`" if metric else "print the metric in one line, such as `accuracy: 0.5`")
+    parts.append(
+        f"print one line such as `{metric.name}: 0.5`"
+        if metric
+        else "print the metric in one line, such as `accuracy: 0.5`"
+    )
     importable = program.main.has_main or not program.main.acts_on_import
-    hint = "" if importable else f" Importing {program.path} would train, so what it needs has to be copied or moved to a module."
+    hint = (
+        ""
+        if importable
+        else f" Importing {program.path} would train, so what it needs has to be copied or moved to a module."
+    )
     only = _only_in_training(program)
     text = (
         f"{only} A goal has to be measured on a checkpoint, by the untouched code: write a small evaluate.py in the project that takes the "

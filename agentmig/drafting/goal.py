@@ -38,7 +38,9 @@ def aim(program: Program, evaluation: Evaluation) -> Aim:
     """The goal of a draft."""
     speaker = evaluation.program
     listed = [metric for metric in (speaker or program).metrics if metric.score > -3]
-    findings = tuple(found("metric", f"{metric.name} ({metric.direction})", metric.place) for metric in listed[:6])
+    findings = tuple(
+        found("metric", f"{metric.name} ({metric.direction})", metric.place) for metric in listed[:6]
+    )
     chosen = listed[0] if listed else None
     questions: list[Question] = []
     if speaker is None or chosen is None:
@@ -47,12 +49,16 @@ def aim(program: Program, evaluation: Evaluation) -> Aim:
         pattern = f"{MARK} {_plain(label)}: ([0-9.]+)"
         if speaker is not None:
             questions.append(_unknown(speaker))
-        why = ["TO FILL IN: a regular expression with one group, the number, for the line that the evaluation prints"]
+        why = [
+            "TO FILL IN: a regular expression with one group, the number, for the line that the evaluation prints"
+        ]
     else:
         name, direction, pattern = chosen.name, chosen.direction, chosen.pattern
         why = [f"found in what {chosen.place} prints"]
         if chosen.guessed:
-            why = [f"a guess: {chosen.place} hands {chosen.label!r} to code that prints it in a form of its own"]
+            why = [
+                f"a guess: {chosen.place} hands {chosen.label!r} to code that prints it in a form of its own"
+            ]
             text = f"Does goal.pattern fit the line that the evaluation prints? {chosen.place} hands {chosen.label!r} to code that prints it in a form of its own."
             questions.append(_ask("goal.pattern", text, chosen))
         others = [metric for metric in listed[1:4] if metric.name != name]
@@ -84,4 +90,10 @@ def _unknown(program: Program) -> Question:
 
 def _ask(key: str, text: str, metric: Metric | None) -> Question:
     place = metric.place if metric else None
-    return Question(key=key, kind="confirm", text=text, file=place.file if place else None, line=place.line if place else None)
+    return Question(
+        key=key,
+        kind="confirm",
+        text=text,
+        file=place.file if place else None,
+        line=place.line if place else None,
+    )

@@ -12,7 +12,7 @@ from agentmig.drafting.findings import Place
 from agentmig.drafting.module import Import, Module
 from agentmig.drafting.tree import Tree
 
-_MOST_MODULES = 800
+_MOST_MODULES = 300
 _TARGET = re.compile(r"(?m)^\s*_target_\s*:\s*([\w.]+)")
 
 
@@ -90,7 +90,9 @@ class Project:
                     if root is not None and root not in reach.roots and certain:
                         reach.roots.append(root)
                     (waiting if certain else later).append((target, certain))
-                head = "tensorboard" if line.module == "torch.utils.tensorboard" else line.module.split(".")[0]
+                head = (
+                    "tensorboard" if line.module == "torch.utils.tensorboard" else line.module.split(".")[0]
+                )
                 if not targets and head and head not in stdlib_module_names and not self._is_ours(head):
                     reach.packages.setdefault(head, Place(module.path, line.line))
                     if certain:

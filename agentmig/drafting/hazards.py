@@ -9,6 +9,7 @@ from typing import Protocol
 from agentmig.drafting.findings import Hazard, Place
 from agentmig.drafting.module import Module, argument, constant, keyword
 
+
 class _Note(Protocol):
     """Takes a hazard down."""
 
@@ -37,34 +38,123 @@ def _rule(name: str, pattern: str, text: str, cause: str | None = None) -> Rule:
 
 
 _NAMES = [
-    _rule("GradScaler", r"(?:^|\.)(?:GradScaler|NativeScaler)$", "loss scaling is CUDA's; it stays switched on beside torch_xla, so unscale before clipping or drop it", "clip_on_scaled"),
-    _rule("autocast", r"^torch\.cuda\.amp\.autocast$|^torch\.autocast$|^torch\.amp\.autocast$|^torch\.cuda\.amp\.custom_", 'autocast of "cuda" does nothing on another device: the computation is in float32 there', "numerics_differ"),
-    _rule("CUDA seeds", r"^torch\.cuda\.(?:manual_seed|manual_seed_all|set_rng_state|get_rng_state)", "does nothing on another device, whose generator has to be seeded by its own call", "seed_ignored"),
-    _rule("CUDA streams and graphs", r"^torch\.cuda\.(?:Stream|stream|Event|CUDAGraph|graph|graphs|make_graphed_callables|nvtx)", "streams, events and graphs have no counterpart", "cuda_unavailable"),
-    _rule("torch.cuda", r"^torch\.cuda\.(?!is_available|amp|manual_seed|device_count|is_bf16)", "asks the CUDA runtime", "cuda_unavailable"),
+    _rule(
+        "GradScaler",
+        r"(?:^|\.)(?:GradScaler|NativeScaler)$",
+        "loss scaling is CUDA's; it stays switched on beside torch_xla, so unscale before clipping or drop it",
+        "clip_on_scaled",
+    ),
+    _rule(
+        "autocast",
+        r"^torch\.cuda\.amp\.autocast$|^torch\.autocast$|^torch\.amp\.autocast$|^torch\.cuda\.amp\.custom_",
+        'autocast of "cuda" does nothing on another device: the computation is in float32 there',
+        "numerics_differ",
+    ),
+    _rule(
+        "CUDA seeds",
+        r"^torch\.cuda\.(?:manual_seed|manual_seed_all|set_rng_state|get_rng_state)",
+        "does nothing on another device, whose generator has to be seeded by its own call",
+        "seed_ignored",
+    ),
+    _rule(
+        "CUDA streams and graphs",
+        r"^torch\.cuda\.(?:Stream|stream|Event|CUDAGraph|graph|graphs|make_graphed_callables|nvtx)",
+        "streams, events and graphs have no counterpart",
+        "cuda_unavailable",
+    ),
+    _rule(
+        "torch.cuda",
+        r"^torch\.cuda\.(?!is_available|amp|manual_seed|device_count|is_bf16)",
+        "asks the CUDA runtime",
+        "cuda_unavailable",
+    ),
     _rule("cuDNN flags", r"^torch\.backends\.cudnn\.", "has no effect on another backend"),
-    _rule("matmul precision", r"^torch\.set_float32_matmul_precision$|^torch\.backends\.cuda\.matmul", "a TPU multiplies float32 in one bfloat16 pass unless it is told otherwise", "numerics_differ"),
-    _rule("attention kernels", r"^torch\.backends\.cuda\.(?:sdp_kernel|enable_\w*sdp)|^torch\.nn\.attention\.", "chooses among CUDA's attention kernels", "unsupported_operation"),
-    _rule("torch.compile", r"^torch\.compile$|^torch\.jit\.(?:script|trace)$", "the compiler differs on each backend; recompilation is counted", "compile_error"),
-    _rule("DataParallel", r"^torch\.nn\.(?:parallel\.)?DataParallel$", "one process for several GPUs has no counterpart: each chip needs a process", "idle_chips"),
-    _rule("DistributedDataParallel", r"DistributedDataParallel$", "the reduction of gradients has to move with it: neither left out nor done twice", "gradients_not_reduced"),
-    _rule("FSDP", r"FullyShardedDataParallel$|(?:^|\.)fully_shard$", "parameters are sharded: steps can be compared only where each rank's parameters match the reference's", "state_unmatched"),
-    _rule("DistributedSampler", r"(?:^|\.)DistributedSampler$", "needs the target's own world size and rank", "same_data"),
+    _rule(
+        "matmul precision",
+        r"^torch\.set_float32_matmul_precision$|^torch\.backends\.cuda\.matmul",
+        "a TPU multiplies float32 in one bfloat16 pass unless it is told otherwise",
+        "numerics_differ",
+    ),
+    _rule(
+        "attention kernels",
+        r"^torch\.backends\.cuda\.(?:sdp_kernel|enable_\w*sdp)|^torch\.nn\.attention\.",
+        "chooses among CUDA's attention kernels",
+        "unsupported_operation",
+    ),
+    _rule(
+        "torch.compile",
+        r"^torch\.compile$|^torch\.jit\.(?:script|trace)$",
+        "the compiler differs on each backend; recompilation is counted",
+        "compile_error",
+    ),
+    _rule(
+        "DataParallel",
+        r"^torch\.nn\.(?:parallel\.)?DataParallel$",
+        "one process for several GPUs has no counterpart: each chip needs a process",
+        "idle_chips",
+    ),
+    _rule(
+        "DistributedDataParallel",
+        r"DistributedDataParallel$",
+        "the reduction of gradients has to move with it: neither left out nor done twice",
+        "gradients_not_reduced",
+    ),
+    _rule(
+        "FSDP",
+        r"FullyShardedDataParallel$|(?:^|\.)fully_shard$",
+        "parameters are sharded: steps can be compared only where each rank's parameters match the reference's",
+        "state_unmatched",
+    ),
+    _rule(
+        "DistributedSampler",
+        r"(?:^|\.)DistributedSampler$",
+        "needs the target's own world size and rank",
+        "same_data",
+    ),
     _rule("SyncBatchNorm", r"SyncBatchNorm", "exists for CUDA alone", "unsupported_operation"),
-    _rule("dynamic shapes", r"^torch\.(?:nonzero|unique|unique_consecutive|masked_select|argwhere)$|\.nonzero$|\.masked_select$", "the shape of the result depends on values: compiled again each time, or computed on the host", "recompilation"),
+    _rule(
+        "dynamic shapes",
+        r"^torch\.(?:nonzero|unique|unique_consecutive|masked_select|argwhere)$|\.nonzero$|\.masked_select$",
+        "the shape of the result depends on values: compiled again each time, or computed on the host",
+        "recompilation",
+    ),
     _rule("whole-model pickles", r"^torch\.jit\.load$", "a compiled module carries its device"),
-    _rule("activation checkpointing", r"^torch\.utils\.checkpoint\.", "XLA's compiler may remove the recomputation that it asks for", "out_of_device_memory"),
-    _rule("CUDA extension", r"^torch\.utils\.cpp_extension\.", "kernels for CUDA have to be written anew with operations that the target has", "unsupported_operation"),
-    _rule("cost of .cpu() in a step", r"^torch\.cuda\.synchronize$", "wall times without the target's own synchronisation mean nothing", "host_sync"),
+    _rule(
+        "activation checkpointing",
+        r"^torch\.utils\.checkpoint\.",
+        "XLA's compiler may remove the recomputation that it asks for",
+        "out_of_device_memory",
+    ),
+    _rule(
+        "CUDA extension",
+        r"^torch\.utils\.cpp_extension\.",
+        "kernels for CUDA have to be written anew with operations that the target has",
+        "unsupported_operation",
+    ),
+    _rule(
+        "cost of .cpu() in a step",
+        r"^torch\.cuda\.synchronize$",
+        "wall times without the target's own synchronisation mean nothing",
+        "host_sync",
+    ),
 ]
 _ANY_NAME = re.compile("|".join(f"(?:{rule.pattern.pattern})" for rule in _NAMES))
 _PACKAGES: dict[str, tuple[str, str | None]] = {
-    "apex": ("NVIDIA's extensions (optimizers, normalisation, mixed precision): use torch's own", "module_missing"),
-    "bitsandbytes": ("8-bit optimizers and layers exist for CUDA alone: their state has another number type than torch's", "module_missing"),
+    "apex": (
+        "NVIDIA's extensions (optimizers, normalisation, mixed precision): use torch's own",
+        "module_missing",
+    ),
+    "bitsandbytes": (
+        "8-bit optimizers and layers exist for CUDA alone: their state has another number type than torch's",
+        "module_missing",
+    ),
     "causal_conv1d": ("CUDA kernels", "module_missing"),
     "cupy": ("arrays on CUDA", "module_missing"),
     "cuml": ("CUDA alone", "module_missing"),
-    "deepspeed": ("its engine owns the optimizer and the reduction: both have to be written out", "gradients_not_reduced"),
+    "deepspeed": (
+        "its engine owns the optimizer and the reduction: both have to be written out",
+        "gradients_not_reduced",
+    ),
     "detectron2": ("has compiled CUDA operations", "unsupported_operation"),
     "dgl": ("its message passing is compiled for CUDA and CPU", "unsupported_operation"),
     "faiss": ("its GPU index is CUDA's", "unsupported_operation"),
@@ -92,7 +182,11 @@ _PACKAGES: dict[str, tuple[str, str | None]] = {
     "unsloth": ("triton kernels", "unsupported_operation"),
     "xformers": ("CUDA kernels: use torch's scaled_dot_product_attention", "module_missing"),
 }
-CUDA_PACKAGES = frozenset(name for name, (_, cause) in _PACKAGES.items() if cause == "module_missing") | {"deepspeed", "triton", "pynvml"}
+CUDA_PACKAGES = frozenset(name for name, (_, cause) in _PACKAGES.items() if cause == "module_missing") | {
+    "deepspeed",
+    "triton",
+    "pynvml",
+}
 """Packages that can't be installed, or used, without an NVIDIA GPU."""
 
 
@@ -119,11 +213,20 @@ def _cuda_in(module: Module) -> Iterator[CudaUse]:
             called = module.called(node)
             if node.func.attr == "cuda" and not called.startswith("torch.cuda"):
                 what = ".cuda()"
-            elif called in ("torch.cuda.set_device", "torch.cuda.current_device", "torch.cuda.synchronize", "torch.cuda.device", "torch.accelerator.current_accelerator", "torch.accelerator.set_device_index"):
+            elif called in (
+                "torch.cuda.set_device",
+                "torch.cuda.current_device",
+                "torch.cuda.synchronize",
+                "torch.cuda.device",
+                "torch.accelerator.current_accelerator",
+                "torch.accelerator.set_device_index",
+            ) or (called.startswith("torch.cuda.") and called.endswith("Tensor")):
                 what = called
-            elif called.startswith("torch.cuda.") and called.endswith("Tensor"):
-                what = called
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"cuda(:\d*)?", node.value):
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and re.fullmatch(r"cuda(:\d*)?", node.value)
+        ):
             what = f'"{node.value}"' if _names_a_device(module, node) else ""
         if what:
             yield CudaUse(what, module.place(node), _is_guarded(module, node))
@@ -137,9 +240,17 @@ def _names_a_device(module: Module, node: ast.Constant) -> bool:
     call = next((p for p, _ in module.ancestors(node) if isinstance(p, ast.Call)), None)
     if call is not None:
         called = module.called(call)
-        if called.split(".")[-1] in ("add_argument", "autocast", "GradScaler", "print", "startswith", "option", "field") or "Option" in called:
+        if (
+            called.split(".")[-1]
+            in ("add_argument", "autocast", "GradScaler", "print", "startswith", "option", "field")
+            or "Option" in called
+        ):
             return False
-    return not (isinstance(parent, ast.keyword) and name == "value" and parent.arg in ("help", "choices", "device_type"))
+    return not (
+        isinstance(parent, ast.keyword)
+        and name == "value"
+        and parent.arg in ("help", "choices", "device_type")
+    )
 
 
 def _is_guarded(module: Module, node: ast.AST) -> bool:
@@ -152,7 +263,9 @@ def _is_guarded(module: Module, node: ast.AST) -> bool:
     return within is not None or any(_GPU_WORDS.search(test) for test in tests)
 
 
-def find_hazards(modules: Sequence[Module], packages: dict[str, Place], cuda_sources: Sequence[str]) -> list[Hazard]:
+def find_hazards(
+    modules: Sequence[Module], packages: dict[str, Place], cuda_sources: Sequence[str]
+) -> list[Hazard]:
     """The hazards of the modules that training and evaluation reach, each kind once with its first place."""
     found: dict[str, list[tuple[str, str | None, Place]]] = {}
 
@@ -160,22 +273,46 @@ def find_hazards(modules: Sequence[Module], packages: dict[str, Place], cuda_sou
         found.setdefault(name, []).append((text, cause, place))
 
     for use in cuda_uses(modules):
-        note("CUDA device", f"{use.what}: tensors and modules must go to the target's device", "cuda_unavailable", use.place)
+        note(
+            "CUDA device",
+            f"{use.what}: tensors and modules must go to the target's device",
+            "cuda_unavailable",
+            use.place,
+        )
     clips = [place for module in modules for place in _clips(module)]
     for module in modules:
         _by_name(module, note, bool(clips))
         _in_steps(module, note)
         _by_shape(module, note)
-    wrapped = "DistributedDataParallel" in found or any("ddp" in module.text.lower() for module in modules[:1])
+    wrapped = "DistributedDataParallel" in found or any(
+        "ddp" in module.text.lower() for module in modules[:1]
+    )
     if clips and wrapped:
-        note("gradient clipping", "clip after the gradients are averaged over the replicas, as DistributedDataParallel does", "clip_before_reduction", clips[0])
+        note(
+            "gradient clipping",
+            "clip after the gradients are averaged over the replicas, as DistributedDataParallel does",
+            "clip_before_reduction",
+            clips[0],
+        )
     for name, place in packages.items():
         if name in _PACKAGES:
             note(name, *_PACKAGES[name], place)
     for source in cuda_sources:
-        note("CUDA source", "kernels for CUDA have to be written anew with operations that the target has", "unsupported_operation", Place(source, 1))
+        note(
+            "CUDA source",
+            "kernels for CUDA have to be written anew with operations that the target has",
+            "unsupported_operation",
+            Place(source, 1),
+        )
     return [
-        Hazard(name=name, text=seen[0][0], cause=seen[0][1], file=seen[0][2].file, line=seen[0][2].line, count=len(seen))
+        Hazard(
+            name=name,
+            text=seen[0][0],
+            cause=seen[0][1],
+            file=seen[0][2].file,
+            line=seen[0][2].line,
+            count=len(seen),
+        )
         for name, seen in found.items()
     ]
 
@@ -210,9 +347,22 @@ def _in_steps(module: Module, note: _Note) -> None:
         if attribute not in ("item", "cpu", "numpy", "tolist"):
             continue
         loop = next(iter(module.loops(call)), None)
-        every = [guard for guard in module.guards(call) if isinstance(guard.test, ast.Compare) and "%" in ast.unparse(guard.test)]
-        if loop is not None and not every and any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in ast.walk(loop)):
-            note("host sync in each step", f".{attribute}() in the training loop waits for the device in each step", "host_sync", module.place(call))
+        every = [
+            guard
+            for guard in module.guards(call)
+            if isinstance(guard.test, ast.Compare) and "%" in ast.unparse(guard.test)
+        ]
+        if (
+            loop is not None
+            and not every
+            and any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in ast.walk(loop))
+        ):
+            note(
+                "host sync in each step",
+                f".{attribute}() in the training loop waits for the device in each step",
+                "host_sync",
+                module.place(call),
+            )
 
 
 def _by_shape(module: Module, note: _Note) -> None:
@@ -221,7 +371,21 @@ def _by_shape(module: Module, note: _Note) -> None:
         if called.endswith("init_process_group"):
             backend = constant(argument(call, 0, "backend"))
             if backend == "nccl":
-                note("NCCL", "init_process_group asks for a backend that only NVIDIA GPUs have", "process_group", module.place(call))
-        elif called == "torch.utils.data.DataLoader" or called.endswith("data.DataLoader") or called.endswith("dataloader.DataLoader"):
+                note(
+                    "NCCL",
+                    "init_process_group asks for a backend that only NVIDIA GPUs have",
+                    "process_group",
+                    module.place(call),
+                )
+        elif (
+            called == "torch.utils.data.DataLoader"
+            or called.endswith("data.DataLoader")
+            or called.endswith("dataloader.DataLoader")
+        ):  # noqa: SIM102
             if keyword(call, "drop_last") is None and constant(keyword(call, "shuffle")) is not False:
-                note("last batch", "DataLoader without drop_last: the last batch may have another shape, which is compiled again", "recompilation", module.place(call))
+                note(
+                    "last batch",
+                    "DataLoader without drop_last: the last batch may have another shape, which is compiled again",
+                    "recompilation",
+                    module.place(call),
+                )

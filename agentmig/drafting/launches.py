@@ -100,7 +100,9 @@ def _in_text(tree: Tree, path: str, text: str) -> Iterator[Launch]:
 
 def _launch(tree: Tree, path: str, line: int, command: str) -> Launch | None:
     words = _words(command)
-    launcher, program, rest, written = "python", None, (), ""
+    launcher, written = "python", ""
+    program: str | None = None
+    rest: tuple[str, ...] = ()
     for index, word in enumerate(words):
         if word in _LAUNCHERS:
             launcher = _LAUNCHERS[word]
@@ -109,7 +111,14 @@ def _launch(tree: Tree, path: str, line: int, command: str) -> Launch | None:
             break
         if word == "-m" and index + 1 < len(words) and words[index + 1] not in _LAUNCHERS:
             module = words[index + 1].replace(".", "/")
-            program = next((p for p in (f"{module}.py", f"{module}/__main__.py", f"src/{module}.py") if p in tree.python), None)
+            program = next(
+                (
+                    p
+                    for p in (f"{module}.py", f"{module}/__main__.py", f"src/{module}.py")
+                    if p in tree.python
+                ),
+                None,
+            )
             rest = tuple(words[index + 2 :])
             break
     if program is None:
@@ -151,7 +160,7 @@ def console_scripts(project: Project) -> list[Script]:
     if "setup.py" in tree.python:
         module = project.module("setup.py")
         for node in module.nodes:
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):  # noqa: SIM102
                 if entry := re.fullmatch(r"\s*([\w.-]+)\s*=\s*([\w.]+:\w+)\s*", node.value):
                     found.append((entry.group(1), entry.group(2), module.place(node)))
     scripts = []

@@ -11,12 +11,18 @@ from agentmig.drafting.module import Module, constant
 from agentmig.drafting.options import Option
 from agentmig.drafting.symbolic import Symbols, literal
 
-_EPOCHS = re.compile(r"(?:^|[._])(?:(?:num|n|max|total|nb|number_of|train)_?)*(?:train_)?(?:epochs?)$|^nepochs?$|(?:^|\.)niter$", re.IGNORECASE)
+_EPOCHS = re.compile(
+    r"(?:^|[._])(?:(?:num|n|max|total|nb|number_of|train)_?)*(?:train_)?(?:epochs?)$|^nepochs?$|(?:^|\.)niter$",
+    re.IGNORECASE,
+)
 _STEPS = re.compile(
     r"(?:^|[._])(?:(?:num|n|max|total|nb|train)_?)+(?:train(?:ing)?_)?(?:iters?|iterations?|steps|updates?|timesteps|batches)$|^(?:iterations|iters|timesteps|steps)$",
     re.IGNORECASE,
 )
-_NOT_A_LENGTH = re.compile(r"warm|min_|eval|val|log|save|resume|start|decay|milestone|cool|sample|print|update_epochs|accum|rollout|finetune_from", re.IGNORECASE)
+_NOT_A_LENGTH = re.compile(
+    r"warm|min_|eval|val|log|save|resume|start|decay|milestone|cool|sample|print|update_epochs|accum|rollout|finetune_from",
+    re.IGNORECASE,
+)
 LONG_EPOCHS = 5
 LONG_STEPS = 2000
 
@@ -51,7 +57,9 @@ def find_lengths(reach: Reach, options: Sequence[Option], symbols: Symbols) -> l
     """What decides how long training takes, the most direct one first."""
     found = []
     for unit, pattern in (("epochs", _EPOCHS), ("steps", _STEPS)):
-        for option in sorted(options, key=lambda option: (not re.search(r"total|max", option.name), len(option.name))):
+        for option in sorted(
+            options, key=lambda option: (not re.search(r"total|max", option.name), len(option.name))
+        ):
             if pattern.search(option.name) and not _NOT_A_LENGTH.search(option.name) and not option.switch:
                 value = option.default if isinstance(option.default, int | float) else None
                 found.append(Length(unit, option, value, option.place))
@@ -66,11 +74,19 @@ def _written(reach: Reach, symbols: Symbols) -> list[Length]:
     found = []
     for module in reach.modules[:40]:
         for node in module.nodes:
-            if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and "epoch" in node.target.id.lower():
+            if (
+                isinstance(node, ast.For)
+                and isinstance(node.target, ast.Name)
+                and "epoch" in node.target.id.lower()
+            ):
                 number = _bound(module, node.iter, symbols)
                 if number is not None:
                     found.append(Length("epochs", None, number, module.place(node)))
-            elif isinstance(node, ast.keyword) and node.arg in ("max_epochs", "num_train_epochs", "max_steps"):
+            elif isinstance(node, ast.keyword) and node.arg in (
+                "max_epochs",
+                "num_train_epochs",
+                "max_steps",
+            ):
                 value = constant(node.value)
                 if isinstance(value, int | float):
                     unit = "steps" if node.arg == "max_steps" else "epochs"
@@ -80,11 +96,19 @@ def _written(reach: Reach, symbols: Symbols) -> list[Length]:
 
 def _bound(module: Module, node: ast.expr, symbols: Symbols) -> float | None:
     """The number of turns of `range(200)`, `range(start, start + 200)` or `range(EPOCHS)`."""
-    while isinstance(node, ast.Call) and module.called(node).split(".")[-1] in ("tqdm", "trange", "enumerate") and node.args:
+    while (
+        isinstance(node, ast.Call)
+        and module.called(node).split(".")[-1] in ("tqdm", "trange", "enumerate")
+        and node.args
+    ):
         if module.called(node).endswith("trange"):
             break
         node = node.args[0]
-    if not isinstance(node, ast.Call) or module.called(node).split(".")[-1] not in ("range", "trange") or not node.args:
+    if (
+        not isinstance(node, ast.Call)
+        or module.called(node).split(".")[-1] not in ("range", "trange")
+        or not node.args
+    ):
         return None
     end = node.args[1] if len(node.args) > 1 else node.args[0]
     numbers = [_number(module, part, symbols) for part in ast.walk(end)]

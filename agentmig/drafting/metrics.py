@@ -28,23 +28,47 @@ class _Kind:
 
 
 _KINDS = [
-    _Kind(r"acc(?:uracy|uracies)?(?:[_@-]?\d)?|top[_@-]?\d(?:[_@-]?acc)?|prec(?:ision)?@\d|correct", "accuracy", "maximize", 4),
+    _Kind(
+        r"acc(?:uracy|uracies)?(?:[_@-]?\d)?|top[_@-]?\d(?:[_@-]?acc)?|prec(?:ision)?@\d|correct",
+        "accuracy",
+        "maximize",
+        4,
+    ),
     _Kind(r"f1(?:[_-]?score)?", "F1", "maximize", 4),
-    _Kind(r"m?ap(?:@?[\d.:-]+)?|m?iou|dice|auc|auroc|bleu|rouge[_-]?[l\d]?|ndcg|mrr|recall(?:@\d+)?|precision|map\d*", "", "maximize", 3.5),
+    _Kind(
+        r"m?ap(?:@?[\d.:-]+)?|m?iou|dice|auc|auroc|bleu|rouge[_-]?[l\d]?|ndcg|mrr|recall(?:@\d+)?|precision|map\d*",
+        "",
+        "maximize",
+        3.5,
+    ),
     _Kind(r"psnr|ssim|r2|elbo|log[_ -]?likelihood", "", "maximize", 3),
     _Kind(r"(?:episodic|episode|mean|average|avg)?[_ ]?(?:return|reward)s?|score", "", "maximize", 3),
     _Kind(r"ppl|perplexity|bpc|bpb|bits per (?:char|byte|dim)\w*", "perplexity", "minimize", 3.2),
-    _Kind(r"wer|cer|fid|rmse|mae|mse|nll|err(?:or)?(?:[_ -]?rate)?(?:@?\d)?|top[_ -]?\d[_ -]err(?:or)?", "", "minimize", 3),
+    _Kind(
+        r"wer|cer|fid|rmse|mae|mse|nll|err(?:or)?(?:[_ -]?rate)?(?:@?\d)?|top[_ -]?\d[_ -]err(?:or)?",
+        "",
+        "minimize",
+        3,
+    ),
     _Kind(r"loss(?:es)?", "loss", "minimize", 2),
 ]
 _WORDS = [(kind, re.compile(rf"(?<![A-Za-z])(?:{kind.words})(?![A-Za-z])", re.IGNORECASE)) for kind in _KINDS]
-_HELD_OUT = re.compile(r"(?<![a-z])(?:test|val|valid|validation|eval|evaluation|dev|final)(?![a-z])", re.IGNORECASE)
+_HELD_OUT = re.compile(
+    r"(?<![a-z])(?:test|val|valid|validation|eval|evaluation|dev|final)(?![a-z])", re.IGNORECASE
+)
 _TRAINING = re.compile(r"(?<![a-z])(?:train|training|iter|step|batch)(?![a-z])", re.IGNORECASE)
 _BEST = re.compile(r"(?<![a-z])(?:best|max|highest|top_score|ema)(?![a-z])", re.IGNORECASE)
-_NOT_A_METRIC = re.compile(r"time|sec|lr|rate\b|memory|size|path|file|world|epoch|threshold|previous|load|param", re.IGNORECASE)
+_NOT_A_METRIC = re.compile(
+    r"time|sec|lr|rate\b|memory|size|path|file|world|epoch|threshold|previous|load|param", re.IGNORECASE
+)
 
-_COMPLAINT = re.compile(r"warning|exception|fail|could not|can't|cannot|not found|traceback|invalid|please", re.IGNORECASE)
-_LINKING = re.compile(r"(?:[^\w.]|_|\.(?!\.)|\b(?:is|of|are|score|rate|value|avg|average|mean|top|on|at|for|the|test|val|valid|validation|train|set|total|now|was|\d+)\b)*", re.IGNORECASE)
+_COMPLAINT = re.compile(
+    r"warning|exception|fail|could not|can't|cannot|not found|traceback|invalid|please", re.IGNORECASE
+)
+_LINKING = re.compile(
+    r"(?:[^\w.]|_|\.(?!\.)|\b(?:is|of|are|score|rate|value|avg|average|mean|top|on|at|for|the|test|val|valid|validation|train|set|total|now|was|\d+)\b)*",
+    re.IGNORECASE,
+)
 """What may stand between a metric's name and its number."""
 
 
@@ -155,7 +179,9 @@ def _metric(
     between = [opening[start:], *pieces[first + 1 : value]]
     function = line.module.function(line.call)
     inside = function.name.replace("_", " ") if function else ""
-    part = _HELD_OUT.search(label.replace("_", " ")) or _HELD_OUT.search(line.text) or _HELD_OUT.search(inside)
+    part = (
+        _HELD_OUT.search(label.replace("_", " ")) or _HELD_OUT.search(line.text) or _HELD_OUT.search(inside)
+    )
     held_out = part is not None
     trained = bool(_TRAINING.search(label.replace("_", " ")) or _TRAINING.search(inside))
     score = kind.rank + weight
@@ -221,8 +247,16 @@ def _logged(modules: Sequence[Module]) -> Iterator[Metric]:
             name = constant(argument(call, 0, "name"))
             if called == "self.log" and isinstance(name, str):
                 # Lightning's table: a column with the name, a column with the number.
-                yield from _guess(module, call, name, rf"{_escaped(name)}[\s│|]+{NUMBER}", 3 if "test" in name.lower() else 1)
-            elif called.split(".")[-1] in ("AverageMeter", "SmoothedValue", "Meter") and isinstance(name, str):
+                yield from _guess(
+                    module,
+                    call,
+                    name,
+                    rf"{_escaped(name)}[\s│|]+{NUMBER}",
+                    3 if "test" in name.lower() else 1,
+                )
+            elif called.split(".")[-1] in ("AverageMeter", "SmoothedValue", "Meter") and isinstance(
+                name, str
+            ):
                 yield from _guess(module, call, name, rf"{_escaped(name)}[:=\s]+{NUMBER}", 0)
         yield from _computed(module)
 
@@ -234,7 +268,7 @@ def _computed(module: Module) -> Iterator[Metric]:
         for key in node.keys if isinstance(node, ast.Dict) else ():
             name = constant(key)
             if isinstance(name, str):
-                pattern = rf"eval_{_escaped(name)}'?\s*[:=]\s*{NUMBER}"
+                pattern = rf"eval_{_escaped(name)}\W*[:=]\s*{NUMBER}"
                 yield from _guess(module, node, name, pattern, 2)
 
 
@@ -243,7 +277,8 @@ def _guess(module: Module, node: ast.AST, name: str, pattern: str, weight: float
     kind = next((kind for kind, words in _WORDS if words.search(plain)), None)
     if kind is None:
         return
-    score = kind.rank + weight - (4 if _TRAINING.search(plain) else 0) - (1.5 if re.search(r"5$", plain) else 0)
+    score = (
+        kind.rank + weight - (4 if _TRAINING.search(plain) else 0) - (1.5 if re.search(r"5$", plain) else 0)
+    )
     unit: Unit = "number" if kind.name != "accuracy" else "percent" if "@" in name else "fraction"
-    label = plain if kind.name.lower() not in plain.lower() else plain
-    yield Metric(name, label, kind.direction, unit, pattern, module.place(node), score - 3, guessed=True)
+    yield Metric(name, plain, kind.direction, unit, pattern, module.place(node), score - 3, guessed=True)

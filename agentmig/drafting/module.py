@@ -228,7 +228,11 @@ class Module:
             if isinstance(node, ast.With | ast.AsyncWith):
                 pairs = [(item.optional_vars, item.context_expr) for item in node.items if item.optional_vars]
             for target, value in list(pairs):
-                if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+                if (
+                    isinstance(target, ast.Tuple)
+                    and isinstance(value, ast.Tuple)
+                    and len(target.elts) == len(value.elts)
+                ):
                     pairs += zip(target.elts, value.elts, strict=True)
             for target, value in pairs:
                 if value is not None and isinstance(target, ast.Name | ast.Attribute):

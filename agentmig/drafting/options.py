@@ -78,7 +78,7 @@ def options_of(project: Project, reach: Reach) -> list[Option]:
 
 def _option_modules(reach: Reach) -> list[Module]:
     """Modules whose parsers the program uses: those that it imports itself, and others named after options."""
-    lines = [line for line in reach.main.imports]
+    lines = list(reach.main.imports)
     heads = {part for line in lines for part in (*line.module.split("."), *line.names)}
     found = []
     for module in reach.modules[1:60]:
@@ -90,7 +90,6 @@ def _option_modules(reach: Reach) -> list[Module]:
 
 
 def _argparse(module: Module) -> Iterator[Option]:
-    defaults = _defaults(module)
     for call in module.calls:
         if not (isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument"):
             continue
@@ -126,7 +125,11 @@ def _argparse(module: Module) -> Iterator[Option]:
 
 def _defaults(module: Module) -> dict[str, object]:
     """What `set_defaults` says, by attribute."""
-    calls = (call for call in module.calls if isinstance(call.func, ast.Attribute) and call.func.attr == "set_defaults")
+    calls = (
+        call
+        for call in module.calls
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "set_defaults"
+    )
     return {given.arg: constant(given.value) for call in calls for given in call.keywords if given.arg}
 
 
@@ -177,8 +180,7 @@ def _click(module: Module) -> Iterator[Option]:
             module.place(call),
             default=constant(given),
             required=constant(keyword(call, "required")) is True
-            or not flag.startswith("-")
-            and given is None,
+            or (not flag.startswith("-") and given is None),
             switch=constant(keyword(call, "is_flag")) is True,
             help=_text(keyword(call, "help")),
         )
@@ -216,15 +218,15 @@ def _typer_and_fire(module: Module) -> Iterator[Option]:
 def _command_functions(module: Module) -> Iterator[tuple[Function, str]]:
     for function in module.functions.values():
         for decorator in function.decorator_list:
-            if isinstance(decorator, ast.Call) and module.called(decorator).endswith(".command"):
-                if any(line.module == "typer" for line in module.imports):
-                    yield function, "typer"
+            command = isinstance(decorator, ast.Call) and module.called(decorator).endswith(".command")
+            if command and any(line.module == "typer" for line in module.imports):
+                yield function, "typer"
     for call in module.calls:
         called = module.called(call)
         if called in ("typer.run", "fire.Fire") and call.args and isinstance(call.args[0], ast.Name):
-            function = module.functions.get(call.args[0].id)
-            if function:
-                yield function, called.split(".")[0]
+            named = module.functions.get(call.args[0].id)
+            if named:
+                yield named, called.split(".")[0]
 
 
 _PARSERS = {"cli": "-", "HfArgumentParser": "_", "TrlParser": "_", "parse": "_", "add_arguments": "_"}

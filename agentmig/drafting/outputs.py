@@ -8,14 +8,10 @@ from posixpath import basename, normpath, splitext
 from agentmig.drafting.checkpoints import Saved, switches
 from agentmig.drafting.findings import MARK, Finding, Question, found
 from agentmig.drafting.options import Option, quoted
+from agentmig.drafting.supplying import FOLDER_OPTION
 from agentmig.drafting.survey import Program, Survey
 from agentmig.drafting.symbolic import Opt, Template, Unknown, literal, options_in
 
-_FOLDER_OPTION = re.compile(
-    r"(?:^|[._])(?:out|output|save|checkpoint|ckpt|model|result|results|log|work|exp|run|experiment|snapshot)s?_?(?:dir|path|folder|directory|root)s?$"
-    r"|^(?:out|output|outdir|outf|save|logdir|workdir|default_root_dir)$",
-    re.IGNORECASE,
-)
 _NOT_OUTPUT = re.compile(r"resume|load|restore|pretrain|data", re.IGNORECASE)
 
 
@@ -47,11 +43,16 @@ def output(survey: Survey, program: Program) -> Output:
         arguments, after, checkpoint = _placed(program, best)
         needed = switches(best.guards, program.symbols)
         for option, value in needed:
-            arguments[option.flag] = option.given_literal(value) if value is not None else option.given("True")
+            arguments[option.flag] = (
+                option.given_literal(value) if value is not None else option.given("True")
+            )
         why = [f"{best.place} saves {best.what or 'it'}"]
         why += [f"{option.flag}: it saves only with it ({option.place})" for option, _ in needed]
         questions = _doubts(best, checkpoint)
-        listed = tuple(found("checkpoint", f"{shown(saved.path)}: {saved.what}", saved.place) for saved in program.saves[:5])
+        listed = tuple(
+            found("checkpoint", f"{shown(saved.path)}: {saved.what}", saved.place)
+            for saved in program.saves[:5]
+        )
         return Output(arguments, after, checkpoint, tuple(why), listed, tuple(questions), best)
     return _by_framework(survey, program) or _nothing(program)
 
@@ -68,7 +69,11 @@ def _placed(program: Program, saved: Saved) -> tuple[dict[str, str], str, str]:
     option = _folder_option(options_in(path), program.options)
     suffix = _suffix(path)
     if option is not None:
-        return {option.flag: option.given("{out}")}, _newest("{out}", _name_glob(path), suffix), f"{{out}}/final{suffix}"
+        return (
+            {option.flag: option.given("{out}")},
+            _newest("{out}", _name_glob(path), suffix),
+            f"{{out}}/final{suffix}",
+        )
     if isinstance(first, str) and first.strip():
         pattern = _glob(path)
         return {}, f' && cp "$(ls -t {pattern} | head -n 1)" {{out}}/final{suffix}', f"{{out}}/final{suffix}"
@@ -76,21 +81,36 @@ def _placed(program: Program, saved: Saved) -> tuple[dict[str, str], str, str]:
 
 
 def _by_option(option: Option, rest: Template, folder: bool) -> tuple[dict[str, str], str, str]:
-    known = tuple(piece.option.default if isinstance(piece, Opt) and isinstance(piece.option.default, str) else piece for piece in rest)
+    known = tuple(
+        piece.option.default if isinstance(piece, Opt) and isinstance(piece.option.default, str) else piece
+        for piece in rest
+    )
     text = literal(known)
     if not rest:
         default = option.default if isinstance(option.default, str) else ""
         suffix = splitext(default)[1] if re.fullmatch(r"\.\w{1,8}", splitext(default)[1]) else ".pt"
         return {option.flag: option.given(f"{{out}}/model{suffix}")}, "", f"{{out}}/model{suffix}"
-    if text is not None and text.startswith("/") or folder:
-        return {option.flag: option.given("{out}")}, "", "{out}/" + _plain((text or "/model.safetensors").lstrip("/"))
+    if (text is not None and text.startswith("/")) or folder:
+        return (
+            {option.flag: option.given("{out}")},
+            "",
+            "{out}/" + _plain((text or "/model.safetensors").lstrip("/")),
+        )
     if text is not None and "/" not in text:
         return {option.flag: option.given("{out}/model")}, "", "{out}/model" + _plain(text)
     suffix = _suffix(rest)
     head = rest[0]
-    if isinstance(head, str) and head.startswith("/") or isinstance(head, Unknown):
-        return {option.flag: option.given("{out}")}, _newest("{out}", _name_glob(rest), suffix), f"{{out}}/final{suffix}"
-    return {option.flag: option.given("{out}/model")}, _newest("{out}", f"*{suffix}", suffix), f"{{out}}/final{suffix}"
+    if (isinstance(head, str) and head.startswith("/")) or isinstance(head, Unknown):
+        return (
+            {option.flag: option.given("{out}")},
+            _newest("{out}", _name_glob(rest), suffix),
+            f"{{out}}/final{suffix}",
+        )
+    return (
+        {option.flag: option.given("{out}/model")},
+        _newest("{out}", f"*{suffix}", suffix),
+        f"{{out}}/final{suffix}",
+    )
 
 
 def _copy(path: str) -> str:
@@ -131,8 +151,12 @@ def _folder_option(depends: Sequence[Option], options: Sequence[Option]) -> Opti
     """The option that chooses the output folder: of those that the path depends on, else of all."""
     for group in (depends, options):
         for option in group:
-            told = group is depends and "name" not in option.name and re.search(r"\bsav|output|folder|director", option.help)
-            is_named = _FOLDER_OPTION.search(option.name) or told
+            told = (
+                group is depends
+                and "name" not in option.name
+                and re.search(r"\bsav|output|folder|director", option.help)
+            )
+            is_named = FOLDER_OPTION.search(option.name) or told
             if is_named and not _NOT_OUTPUT.search(option.name) and not option.switch:
                 return option
     return None
@@ -148,7 +172,9 @@ def _by_framework(survey: Survey, program: Program) -> Output | None:
             why = (f"transformers' Trainer ({place}) saves into {option.flag}",)
             text = f"{program.path} doesn't call trainer.save_model(), so its weights lie in checkpoint folders: which file is the final model?"
             doubts = () if saved else (_ask("confirm", text, place),)
-            return Output({option.flag: option.given("{out}")}, "", "{out}/model.safetensors", why, (), doubts, None)
+            return Output(
+                {option.flag: option.given("{out}")}, "", "{out}/model.safetensors", why, (), doubts, None
+            )
     if name == "Lightning":
         option = _folder_option((), program.options)
         arguments = {option.flag: option.given("{out}")} if option else {}
@@ -156,8 +182,20 @@ def _by_framework(survey: Survey, program: Program) -> Output | None:
             arguments = {"hydra.run.dir": "hydra.run.dir={out}"}
         folder = "{out}" if arguments else "."
         why = (f"Lightning ({place}) saves *.ckpt by itself; the newest one counts",)
-        confirm = _ask("confirm", f"Which of Lightning's checkpoints is the one to judge? The draft takes the newest *.ckpt below {folder}.", place)
-        return Output(arguments, _newest(folder, "*.ckpt", ".ckpt"), "{out}/final.ckpt", why, (found("checkpoint", "*.ckpt", place),), (confirm,), None)
+        confirm = _ask(
+            "confirm",
+            f"Which of Lightning's checkpoints is the one to judge? The draft takes the newest *.ckpt below {folder}.",
+            place,
+        )
+        return Output(
+            arguments,
+            _newest(folder, "*.ckpt", ".ckpt"),
+            "{out}/final.ckpt",
+            why,
+            (found("checkpoint", "*.ckpt", place),),
+            (confirm,),
+            None,
+        )
     return None
 
 
@@ -169,7 +207,15 @@ def _nothing(program: Program) -> Output:
     )
     option = _folder_option((), program.options)
     arguments = {option.flag: option.given("{out}")} if option else {}
-    return Output(arguments, "", f"{{out}}/{MARK}.pt", (f"TO FILL IN: {program.path} saves no model",), (), (_ask("missing", text, place),), None)
+    return Output(
+        arguments,
+        "",
+        f"{{out}}/{MARK}.pt",
+        (f"TO FILL IN: {program.path} saves no model",),
+        (),
+        (_ask("missing", text, place),),
+        None,
+    )
 
 
 def _doubts(saved: Saved, checkpoint: str) -> list[Question]:
@@ -178,16 +224,31 @@ def _doubts(saved: Saved, checkpoint: str) -> list[Question]:
         return [_ask("missing", text, saved.place)]
     unknown = [piece for piece in saved.path if isinstance(piece, Unknown)]
     if unknown:
-        return [_ask("confirm", f"{saved.place} saves under a name that changes ({shown(saved.path)}); the draft takes the newest such file. Is that the final model?", saved.place)]
+        return [
+            _ask(
+                "confirm",
+                f"{saved.place} saves under a name that changes ({shown(saved.path)}); the draft takes the newest such file. Is that the final model?",
+                saved.place,
+            )
+        ]
     return []
 
 
 def _ask(kind: str, text: str, place: object) -> Question:
     file, line = getattr(place, "file", None), getattr(place, "line", None)
-    return Question(key="train.checkpoint", kind="missing" if kind == "missing" else "confirm", text=text, file=file, line=line)
+    return Question(
+        key="train.checkpoint",
+        kind="missing" if kind == "missing" else "confirm",
+        text=text,
+        file=file,
+        line=line,
+    )
 
 
 def shown(path: Template) -> str:
     """A path for people: options in angle brackets, what isn't known as `…`."""
-    parts = [piece if isinstance(piece, str) else f"<{piece.option.flag}>" if isinstance(piece, Opt) else "…" for piece in path]
+    parts = [
+        piece if isinstance(piece, str) else f"<{piece.option.flag}>" if isinstance(piece, Opt) else "…"
+        for piece in path
+    ]
     return "".join(parts) or "…"

@@ -10,7 +10,9 @@ from agentmig.drafting.findings import Place
 from agentmig.drafting.module import Module, argument, constant, keyword
 
 _LOG = frozenset({"info", "log_info", "print_log"})
-_PRINT = frozenset({"print", "pprint", "echo", "secho", "rank_zero_info", "print0", "main_print", "print_rank_0"})
+_PRINT = frozenset(
+    {"print", "pprint", "echo", "secho", "rank_zero_info", "print0", "main_print", "print_rank_0"}
+)
 _MESSAGE = frozenset({"msg", "message", "text", "string", "str", "s", "line"})
 _PERCENT = re.compile(r"%(?:\((\w+)\))?([-+ #0]*(?:\*|\d+)?(?:\.\d+)?)([diouxXeEfFgGcrsa%])")
 _WRITES = re.compile(r"\bprint\(|sys\.stdout\.write|\.info\(")
@@ -68,7 +70,11 @@ def printed_lines(modules: Sequence[Module]) -> Iterator[Line]:
                 pieces = _print(module, call)
             elif last in _LOG and isinstance(call.func, ast.Attribute) and call.args:
                 pieces = _log(module, call)
-            elif last == "write" and module.called(call).split(".")[-2:-1] in (["tqdm"], ["stdout"]) and call.args:
+            elif (
+                last == "write"
+                and module.called(call).split(".")[-2:-1] in (["tqdm"], ["stdout"])
+                and call.args
+            ):
                 pieces = _pieces(module, call.args[0])
             elif last in wrappers and (given := argument(call, *wrappers[last])) is not None:
                 pieces = _pieces(module, given)
@@ -88,7 +94,12 @@ def _wrappers(modules: Sequence[Module]) -> dict[str, tuple[int, str]]:
             names = [arg.arg for arg in function.args.args]
             names = names[1:] if names[:1] == ["self"] else names
             message = next((arg for arg in names if arg in _MESSAGE), None)
-            if message and name not in _PRINT | _LOG and not name.startswith("__") and _prints(module, function):
+            if (
+                message
+                and name not in _PRINT | _LOG
+                and not name.startswith("__")
+                and _prints(module, function)
+            ):
                 result[name] = (names.index(message), message)
     return result
 
@@ -129,7 +140,9 @@ def _pieces(module: Module, node: ast.expr, depth: int = 8) -> tuple[Piece, ...]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
         text = _text(module, node.left, depth)
         if text is not None:
-            return _percent(module, text, node.right.elts if isinstance(node.right, ast.Tuple) else [node.right])
+            return _percent(
+                module, text, node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
+            )
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
         text = _text(module, node.func.value, depth)
         if text is not None:
@@ -165,7 +178,11 @@ def _is_text(module: Module, node: ast.BinOp, depth: int) -> bool:
         if any(isinstance(side, ast.JoinedStr) or isinstance(constant(side), str) for side in sides):
             return True
         part = part.left
-    return isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod) and _text(module, part.left, depth) is not None
+    return (
+        isinstance(part, ast.BinOp)
+        and isinstance(part.op, ast.Mod)
+        and _text(module, part.left, depth) is not None
+    )
 
 
 def _text(module: Module, node: ast.expr, depth: int) -> str | None:

@@ -10,14 +10,22 @@ from agentmig.drafting.graph import Project, Reach
 from agentmig.drafting.launches import Launch, Script
 from agentmig.drafting.module import Module
 
-_TRAINING_NAME = re.compile(r"^(?:train|main|run|fine_?tune|pre_?train|fit)(?:[_.-]|$)|[_-](?:train|finetune|pretrain)$")
-_EVALUATION_NAME = re.compile(r"^(?:eval|evaluate|evaluation|test|val|validate|validation)(?:[_.-].*)?$|[_-](?:eval|evaluate|test|validate|lincls)$")
+_TRAINING_NAME = re.compile(
+    r"^(?:train|main|run|fine_?tune|pre_?train|fit)(?:[_.-]|$)|[_-](?:train|finetune|pretrain)$"
+)
+_EVALUATION_NAME = re.compile(
+    r"^(?:eval|evaluate|evaluation|test|val|validate|validation)(?:[_.-].*)?$|[_-](?:eval|evaluate|test|validate|lincls)$"
+)
 _OTHER_NAME = re.compile(
     r"infer|predict|sampl|generat|export|bench|demo|convert|plot|visual|hubconf|setup|conftest|prepare|download|preprocess"
     r"|submitit|sweep|tune_|average|average_checkpoints|clean_"
 )
-_ASIDE = re.compile(r"(?:^|/)(?:tests?|docs?|benchmarks?|tools?|scripts|deploy|export|notebooks?|third_party|vendor|legacy)(?:/|$)")
+_ASIDE = re.compile(
+    r"(?:^|/)(?:tests?|docs?|benchmarks?|tools?|scripts|deploy|export|notebooks?|third_party|vendor|legacy)(?:/|$)"
+)
 _BACKWARD = re.compile(r"\.backward\s*\(|\.manual_backward\s*\(|\.zero_grad\s*\(")
+_TESTS = re.compile(r"(?m)^\s*(?:import|from)\s+(?:pytest|unittest)\b(?=[\s\S]*^\s*(?:def test_|class \w*Test))")
+_MOST_INDIRECT = 12
 _TRAINER = re.compile(r"Trainer\b|LightningCLI|\blightning\b")
 _FIT = re.compile(r"\.fit\s*\(|\.train\s*\(\s*(?:resume_from_checkpoint|\))|LightningCLI\s*\(")
 
@@ -45,31 +53,33 @@ def is_program(module: Module) -> bool:
     return module.has_main or module.acts_on_import
 
 
-def training_programs(project: Project, launches: Sequence[Launch], scripts: Sequence[Script]) -> list[Candidate]:
+def training_programs(
+    project: Project, launches: Sequence[Launch], scripts: Sequence[Script]
+) -> list[Candidate]:
     """Programs that train, the likeliest first."""
-    started = {script.program for script in scripts} | {launch.program for launch in launches}
-    found = []
+    installed = {script.program for script in scripts}
+    started = installed | {launch.program for launch in launches}
+    found: list[Candidate] = []
+    indirect: list[Candidate] = []
     for path, text in project.tree.python.items():
-        if not _may_be_a_program(text) and path not in started:
+        own = _trains(text)
+        stem = basename(path).removesuffix(".py").lower()
+        if not own and (_OTHER_NAME.search(stem) or not (path in started or _TRAINING_NAME.search(stem))):
+            continue
+        if _TESTS.search(text) or not (_may_be_a_program(text) or path in started):
             continue
         module = project.module(path)
-        if not is_program(module) and path not in started:
-            continue
-        own = trains(module)
-        if _is_test(module) or not (own or any(trains(part) for part in project.reach(path).modules)):
-            continue
-        found.append(Candidate(path, _training_score(module, own, launches, path in {s.program for s in scripts})))
+        if is_program(module) or path in started:
+            candidate = Candidate(path, _training_score(module, own, launches, path in installed))
+            (found if own else indirect).append(candidate)
+    # Whether a program trains through what it imports is dear to find out: only the likeliest ones are asked.
+    indirect.sort(key=lambda candidate: (-candidate.score, candidate.path))
+    found += [each for each in indirect[:_MOST_INDIRECT] if any(trains(part) for part in project.reach(each.path).modules)]
     return sorted(found, key=lambda candidate: (-candidate.score, candidate.path))
 
 
 def _may_be_a_program(text: str) -> bool:
     return "__main__" in text or "parse_args" in text or bool(_BACKWARD.search(text)) or ".fit(" in text
-
-
-def _is_test(module: Module) -> bool:
-    """Whether it is a file of unit tests."""
-    frameworks = {line.module.split(".")[0] for line in module.imports} & {"pytest", "unittest"}
-    return bool(frameworks) and any(name.startswith(("test_", "setUp")) for name in module.functions)
 
 
 def _training_score(module: Module, own: bool, launches: Sequence[Launch], installed: bool) -> float:
@@ -103,20 +113,27 @@ def evaluation_program(project: Project, train: Reach) -> Reach | None:
         stem = basename(path).removesuffix(".py").lower()
         if path == train.program or not _EVALUATION_NAME.search(stem) or _ASIDE.search(dirname(path)):
             continue
-        if "torch" not in text and "lightning" not in text or re.search(r"[_-]train|^train", stem):
+        if ("torch" not in text and "lightning" not in text) or re.search(r"[_-]train|^train", stem):
             continue
         module = project.module(path)
         reach = project.reach(path)
-        if not is_program(module) or _is_test(module) or _BACKWARD.search(text):
+        if not is_program(module) or _TESTS.search(text) or _BACKWARD.search(text):
             continue
         if not any(_LOADS.search(part.text) for part in reach.modules):
             continue
         near = dirname(path) == dirname(train.program)
         shared = len({part.path for part in reach.modules} & {part.path for part in train.modules})
-        score = (10 if near else 0) + min(shared, 5) - path.count("/") + (2 if stem.startswith(("eval", "test", "val")) else 0)
+        score = (
+            (10 if near else 0)
+            + min(shared, 5)
+            - path.count("/")
+            + (2 if stem.startswith(("eval", "test", "val")) else 0)
+        )
         if (near or shared) and (best is None or (-score, path) < (-best[0], best[1])):
             best = (score, path)
     return project.reach(best[1]) if best else None
 
 
-_LOADS = re.compile(r"torch\.load\(|load_state_dict|load_from_checkpoint|from_pretrained|ckpt_path|load_checkpoint|load_file")
+_LOADS = re.compile(
+    r"torch\.load\(|load_state_dict|load_from_checkpoint|from_pretrained|ckpt_path|load_checkpoint|load_file"
+)

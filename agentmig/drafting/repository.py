@@ -42,11 +42,17 @@ def read_repository(project: Path) -> Repository | None:
     root = Path(top.rstrip("\n"))
     folder = _git(project, "rev-parse", "--show-prefix") or ""
     head = (_git(project, "rev-parse", "--verify", "--quiet", "HEAD") or "").strip() or None
-    entries = [entry.partition("\t") for entry in (_git(project, "ls-files", "-z", "--stage") or "").split("\0") if entry]
+    entries = [
+        entry.partition("\t")
+        for entry in (_git(project, "ls-files", "-z", "--stage") or "").split("\0")
+        if entry
+    ]
     tracked = frozenset(path for _, _, path in entries)
     submodules = tuple(path for info, _, path in entries if info.startswith("160000"))
     prefix = folder.rstrip("\n")
-    status = _git(project, "status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=all", "--", ".")
+    status = _git(
+        project, "status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=all", "--", "."
+    )
     changed = [entry[3:].removeprefix(prefix) for entry in (status or "").split("\0") if len(entry) > 3]
     untracked = _git(project, "ls-files", "-z", "--others", "--exclude-standard", "--", "*.py") or ""
     return Repository(
@@ -73,8 +79,23 @@ def _is_pointer(path: Path) -> bool:
 
 def _git(folder: Path, *arguments: str) -> str | None:
     keep = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-    env = {**keep, "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_OPTIONAL_LOCKS": "0"}
-    safe = ["-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false"]
+    env = {
+        **keep,
+        "HOME": "/nonexistent",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_OPTIONAL_LOCKS": "0",
+    }
+    safe = [
+        "-c",
+        "safe.directory=*",
+        "-c",
+        "core.fsmonitor=false",
+        "-c",
+        "core.hooksPath=/dev/null",
+        "-c",
+        "core.quotePath=false",
+    ]
     command = ["git", *safe, *_without_filters(folder, env), "-C", str(folder), *arguments]
     try:
         done = subprocess.run(command, env=env, capture_output=True, check=False, timeout=120)
@@ -85,11 +106,27 @@ def _git(folder: Path, *arguments: str) -> str | None:
 
 def _without_filters(folder: Path, env: dict[str, str]) -> list[str]:
     """Options that switch off the programs which the repository's own configuration would have git run on files."""
-    command = ["git", "-c", "safe.directory=*", "-C", str(folder), "config", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process)$"]
+    command = [
+        "git",
+        "-c",
+        "safe.directory=*",
+        "-C",
+        str(folder),
+        "config",
+        "--name-only",
+        "--get-regexp",
+        r"^filter\..*\.(clean|process)$",
+    ]
     try:
         done = subprocess.run(command, env=env, capture_output=True, check=False, timeout=30)
     except (OSError, subprocess.TimeoutExpired):
         return []
-    names = [line for line in done.stdout.decode("utf-8", "replace").splitlines() if re.fullmatch(r"filter\.[^=\n]+\.(?:clean|process)", line)]
+    names = [
+        line
+        for line in done.stdout.decode("utf-8", "replace").splitlines()
+        if re.fullmatch(r"filter\.[^=\n]+\.(?:clean|process)", line)
+    ]
     required = {line.rsplit(".", 1)[0] + ".required" for line in names}
-    return [word for name in names for word in ("-c", f"{name}=")] + [word for name in sorted(required) for word in ("-c", f"{name}=false")]
+    return [word for name in names for word in ("-c", f"{name}=")] + [
+        word for name in sorted(required) for word in ("-c", f"{name}=false")
+    ]

@@ -16,7 +16,24 @@ TORCH = "2.9.0"
 """The torch that torch_xla 2.9.0 is made for."""
 _LOCK = 25
 """A file with more lines, nearly all of them pinned, is a lock file."""
-_TOOLS = frozenset({"black", "flake8", "isort", "jupyter", "mypy", "notebook", "pre-commit", "pylint", "pytest", "pytest-cov", "ruff", "sphinx", "twine", "wheel"})
+_TOOLS = frozenset(
+    {
+        "black",
+        "flake8",
+        "isort",
+        "jupyter",
+        "mypy",
+        "notebook",
+        "pre-commit",
+        "pylint",
+        "pytest",
+        "pytest-cov",
+        "ruff",
+        "sphinx",
+        "twine",
+        "wheel",
+    }
+)
 _COMPANIONS = {"torch": TORCH, "torchvision": "0.24.0", "torchaudio": TORCH}
 _DISTRIBUTIONS = {
     "attr": "attrs",
@@ -38,7 +55,10 @@ _DISTRIBUTIONS = {
     "yaml": "PyYAML",
 }
 _CONDA = {"pytorch": "torch", "opencv": "opencv-python-headless", "tensorboardx": "tensorboardX"}
-_NOT_PIP = re.compile(r"^(?:python|pip|cudatoolkit|cudnn|pytorch-cuda|cuda|nvidia/|_|lib|mkl|setuptools|wheel|nccl)", re.IGNORECASE)
+_NOT_PIP = re.compile(
+    r"^(?:python|pip|cudatoolkit|cudnn|pytorch-cuda|cuda|nvidia/|_|lib|mkl|setuptools|wheel|nccl)",
+    re.IGNORECASE,
+)
 _NAME = re.compile(r"^([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?")
 
 
@@ -87,7 +107,9 @@ def find_requirements(texts: Mapping[str, str], setup: Module | None) -> Require
         texts: of the project's files by path.
         setup: its `setup.py`.
     """
-    names = sorted((path for path in texts if _is_requirements(path)), key=lambda p: (p.count("/"), len(p), p))
+    names = sorted(
+        (path for path in texts if _is_requirements(path)), key=lambda p: (p.count("/"), len(p), p)
+    )
     for name in names:
         lines, unusable = _requirements_file(texts, name, frozenset())
         if lines:
@@ -103,10 +125,14 @@ def _is_requirements(path: str) -> bool:
     depth, name = path.count("/"), path.rsplit("/", 1)[-1].lower()
     aside = re.search(r"dev|test|doc|lint|style|build|ci\b", name)
     in_folder = depth == 1 and path.lower().startswith("requirements/") and name.endswith(".txt")
-    return not aside and (in_folder or (depth == 0 and re.fullmatch(r"requirements?[\w.-]*\.txt", name) is not None))
+    return not aside and (
+        in_folder or (depth == 0 and re.fullmatch(r"requirements?[\w.-]*\.txt", name) is not None)
+    )
 
 
-def _requirements_file(texts: Mapping[str, str], file: str, seen: frozenset[str]) -> tuple[list[Requirement], list[str]]:
+def _requirements_file(
+    texts: Mapping[str, str], file: str, seen: frozenset[str]
+) -> tuple[list[Requirement], list[str]]:
     lines: list[Requirement] = []
     unusable: list[str] = []
     for number, raw in enumerate(texts.get(file, "").splitlines(), start=1):
@@ -128,7 +154,9 @@ def _requirements_file(texts: Mapping[str, str], file: str, seen: frozenset[str]
 
 
 def _is_requirement(text: str) -> bool:
-    return bool(re.fullmatch(r"[A-Za-z0-9][\w.-]*\s*(?:\[[\w\s,.-]*\])?\s*(?:\(?[<>=!~][^;]*\)?)?\s*(?:;.*)?", text))
+    return bool(
+        re.fullmatch(r"[A-Za-z0-9][\w.-]*\s*(?:\[[\w\s,.-]*\])?\s*(?:\(?[<>=!~][^;]*\)?)?\s*(?:;.*)?", text)
+    )
 
 
 def _packaging(texts: Mapping[str, str], setup: Module | None) -> Iterator[tuple[str, list[Requirement]]]:
@@ -261,7 +289,11 @@ def environments(declared: Requirements, packages: Mapping[str, Place], project:
         project: the project's own distribution name, which is not installed.
     """
     imported = imported_distributions(packages)
-    listed = [line for line in declared.lines if line.name and line.name != normal(project) and line.name not in _TOOLS]
+    listed = [
+        line
+        for line in declared.lines
+        if line.name and line.name != normal(project) and line.name not in _TOOLS
+    ]
     locked = len(listed) > _LOCK and sum("==" in line.text for line in listed) > 0.9 * len(listed)
     if locked:  # a lock file: what training doesn't import comes along by itself, in versions that fit
         names = {normal(name) for name in imported} | {"torch"}
@@ -273,11 +305,17 @@ def environments(declared: Requirements, packages: Mapping[str, Place], project:
             lines[normal(name)] = Line(name, f"imported at {place}")
     base_torch, warnings = _torch(declared.named("torch"))
     if locked:
-        warnings = [*warnings, f"{declared.file} looks like a lock file: only what training imports was taken from it"]
+        warnings = [
+            *warnings,
+            f"{declared.file} looks like a lock file: only what training imports was taken from it",
+        ]
     base = [base_torch, *(line for name, line in lines.items() if name != "torch")]
     cuda = {normal(name) for name in CUDA_PACKAGES}
     dropped = [line.text for name, line in lines.items() if name in cuda or name.startswith("nvidia-")]
-    xla = [Line(f"torch=={TORCH}", "torch_xla is made for it"), Line(f"torch_xla=={TORCH}", "the target's backend")]
+    xla = [
+        Line(f"torch=={TORCH}", "torch_xla is made for it"),
+        Line(f"torch_xla=={TORCH}", "the target's backend"),
+    ]
     for name, line in lines.items():
         pinned = re.search(r"[<>=~]", line.text)
         if name in _COMPANIONS and name != "torch" and pinned:
@@ -285,7 +323,12 @@ def environments(declared: Requirements, packages: Mapping[str, Place], project:
         elif name not in ("torch", "torch-xla") and line.text not in dropped:
             xla.append(line)
     if base_torch.text == f"torch=={TORCH}":
-        base = [Line(f"{n}=={_COMPANIONS[n]}", f"the one of torch {TORCH}") if (n := _plain(line.text)) in _COMPANIONS and n != "torch" and "=" in line.text else line for line in base]
+        base = [
+            Line(f"{n}=={_COMPANIONS[n]}", f"the one of torch {TORCH}")
+            if (n := _plain(line.text)) in _COMPANIONS and n != "torch" and "=" in line.text
+            else line
+            for line in base
+        ]
     return Environments(tuple(base), tuple(xla), tuple(dropped), tuple(warnings))
 
 
@@ -297,7 +340,10 @@ def _plain(text: str) -> str:
 def _comes_with_another(name: str, have: Iterable[str]) -> bool:
     """Whether a package is part of a distribution of another name that is declared already."""
     plain = normal(name)
-    return any(other.startswith(f"{plain}-") or other == f"py{plain}" or plain.startswith(f"{other}-") for other in have)
+    return any(
+        other.startswith(f"{plain}-") or other == f"py{plain}" or plain.startswith(f"{other}-")
+        for other in have
+    )
 
 
 def _torch(declared: Requirement | None) -> tuple[Line, Sequence[str]]:
@@ -310,9 +356,17 @@ def _torch(declared: Requirement | None) -> tuple[Line, Sequence[str]]:
         return Line(ours, why), (f"{why}: the reference is measured with torch {TORCH} instead",)
     below = re.search(r"<=?\s*(\d+)\.(\d+)", declared.text)
     above = re.search(r">=?\s*(\d+)\.(\d+)", declared.text)
-    ours_fits = not exact and not (below and (int(below.group(1)), int(below.group(2))) <= (2, 9)) and not (above and (int(above.group(1)), int(above.group(2))) > (2, 9))
+    ours_fits = (
+        not exact
+        and not (below and (int(below.group(1)), int(below.group(2))) <= (2, 9))
+        and not (above and (int(above.group(1)), int(above.group(2))) > (2, 9))
+    )
     if ours_fits:
-        return Line(ours, f"within {declared.text} ({declared.place}), and the one that torch_xla is made for"), ()
+        return Line(
+            ours, f"within {declared.text} ({declared.place}), and the one that torch_xla is made for"
+        ), ()
     if exact and f"{exact.group(1)}.{exact.group(2)}" == "2.9":
         return Line(declared.text, str(declared.place)), ()
-    return Line(declared.text, str(declared.place)), (f"the reference has {declared.text} ({declared.place}), the target torch {TORCH}: differences between versions count as differences of the migration",)
+    return Line(declared.text, str(declared.place)), (
+        f"the reference has {declared.text} ({declared.place}), the target torch {TORCH}: differences between versions count as differences of the migration",
+    )

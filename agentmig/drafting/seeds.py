@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 from agentmig.drafting.findings import Place
 from agentmig.drafting.graph import Reach
-from agentmig.drafting.module import argument, constant
+from agentmig.drafting.module import Module, argument, constant
 from agentmig.drafting.options import Option
-from agentmig.drafting.symbolic import Symbols, literal
+from agentmig.drafting.symbolic import Symbols
 
-_NAME = re.compile(r"(?:^|[._])(?:(?:random|manual|rng|global|torch|train|base|init)_?)?seed(?:_everything)?$", re.IGNORECASE)
-_SEEDING = re.compile(r"(?:^|\.)(?:manual_seed(?:_all)?|seed_everything|set_seed|seed_all|set_random_seed|init_seeds|fix_seed|same_seeds?|set_all_seeds?)$")
+_NAME = re.compile(
+    r"(?:^|[._])(?:(?:random|manual|rng|global|torch|train|base|init)_?)?seed(?:_everything)?$", re.IGNORECASE
+)
+_SEEDING = re.compile(
+    r"(?:^|\.)(?:manual_seed(?:_all)?|seed_everything|set_\w*seeds?|seed_all|init_seeds|fix_seed|same_seeds?|set_all_seeds?)$"
+)
 _LIBRARIES = ("random.seed", "numpy.random.seed", "torch.seed")
 
 
@@ -56,20 +60,32 @@ def find_seeds(reach: Reach, options: Sequence[Option], symbols: Symbols) -> See
             if not (_SEEDING.search(called) or called in _LIBRARIES):
                 continue
             given = argument(call, 0, "seed")
-            if isinstance(given, ast.BinOp):  # `1337 + rank`: the rank is no choice
-                value = next((str(v) for node in ast.walk(given) if isinstance(v := constant(node), int)), None)
-            else:
-                value = literal(symbols.evaluate(module, given)) if given is not None else None
+            value = _written(module, given) if given is not None else None
             within = tuple(symbols.options_within(module, given)) if given is not None else ()
             lines.append(Seeding(called, module.place(call), value if not within else None, within))
     return Seeds(_option(options, lines), _variable(reach), tuple(lines))
+
+
+def _written(module: Module, given: ast.expr) -> str | None:
+    """The seed that the code itself writes: a number, a name for one, or a number to which something is added."""
+    if isinstance(given, ast.BinOp):  # `1337 + rank`: the rank is no choice
+        return next((str(v) for node in ast.walk(given) if isinstance(v := constant(node), int)), None)
+    if isinstance(given, ast.Name):
+        values = module.assignments.get(given.id, [])
+        given = values[-1][1] if values else given
+    value = constant(given)
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _option(options: Sequence[Option], lines: Sequence[Seeding]) -> Option | None:
     """The option that is called a seed, the one that reaches a generator first."""
     named = [option for option in options if _NAME.search(option.name) and not option.switch]
     reaching = {option.name for line in lines for option in line.options}
-    return min(named, key=lambda option: (option.name not in reaching, option.name.count("."), len(option.name)), default=None)
+    return min(
+        named,
+        key=lambda option: (option.name not in reaching, option.name.count("."), len(option.name)),
+        default=None,
+    )
 
 
 def _variable(reach: Reach) -> tuple[str, Place] | None:
@@ -78,7 +94,11 @@ def _variable(reach: Reach) -> tuple[str, Place] | None:
             name: object = None
             if isinstance(node, ast.Call) and module.called(node) in ("os.environ.get", "os.getenv"):
                 name = constant(argument(node, 0, "key"))
-            elif isinstance(node, ast.Subscript) and module.dotted(node.value) == "os.environ" and isinstance(node.ctx, ast.Load):
+            elif (
+                isinstance(node, ast.Subscript)
+                and module.dotted(node.value) == "os.environ"
+                and isinstance(node.ctx, ast.Load)
+            ):
                 name = constant(node.slice)
             if isinstance(name, str) and _NAME.search(name) and "HASHSEED" not in name:
                 return name, module.place(node)

@@ -16,7 +16,9 @@ from agentmig.drafting.survey import Program, Survey
 _CHIPS = 4
 """Processes of a distributed draft: enough for every fault that only several replicas show."""
 _RANK = re.compile(r"""['"](?:LOCAL_RANK|RANK|WORLD_SIZE)['"]""")
-_MILD_RANK = re.compile(r"""(?:environ\.get|getenv)\(\s*['"](?:LOCAL_RANK|RANK|WORLD_SIZE)|['"](?:LOCAL_RANK|RANK|WORLD_SIZE)['"]\s+(?:not\s+)?in\s""")
+_MILD_RANK = re.compile(
+    r"""(?:environ\.get|getenv)\(\s*['"](?:LOCAL_RANK|RANK|WORLD_SIZE)|['"](?:LOCAL_RANK|RANK|WORLD_SIZE)['"]\s+(?:not\s+)?in\s"""
+)
 _STRATEGIES = [
     ("DeepSpeed", re.compile(r"^deepspeed\.initialize$")),
     ("FSDP", re.compile(r"FullyShardedDataParallel$|(?:^|\.)fully_shard$")),
@@ -66,7 +68,9 @@ def start(survey: Survey, program: Program) -> Start:
     needs_gpu, cuda, device = _gpu(program, launcher)
     comments = [why]
     if strategy == "DataParallel":
-        comments.append(f"DataParallel ({place}) drives several GPUs from one process, which has no counterpart: one chip here")
+        comments.append(
+            f"DataParallel ({place}) drives several GPUs from one process, which has no counterpart: one chip here"
+        )
     if distributed:
         comments.append(f"{{chips}} becomes {_CHIPS} below, in the reference and on the target")
     folder = folder_of(survey, program)
@@ -74,14 +78,18 @@ def start(survey: Survey, program: Program) -> Start:
         comments.append(f"cd: {program.path} reads its files relative to its own folder")
     env = search_path(program, folder)
     if env:
-        comments.append(f"PYTHONPATH: {program.path} imports modules of the project that lie outside its own folder")
+        comments.append(
+            f"PYTHONPATH: {program.path} imports modules of the project that lie outside its own folder"
+        )
     found_here = [
         found("train_program", program.path, Place(program.path, 1)),
         found("launcher", launcher, at),
         found("strategy", strategy, place),
     ]
     if cuda:
-        found_here.append(found("device", f"{cuda.what}: needs CUDA" if needs_gpu == "yes" else cuda.what, cuda.place))
+        found_here.append(
+            found("device", f"{cuda.what}: needs CUDA" if needs_gpu == "yes" else cuda.what, cuda.place)
+        )
     return Start(
         _words(launcher, relpath(program.path, folder or ".")),
         launcher,
@@ -93,7 +101,7 @@ def start(survey: Survey, program: Program) -> Start:
         tuple(comments),
         env,
         tuple(found_here),
-        tuple(_others(survey, program)),
+        (*_others(survey, program), *_old_launcher(launcher, program)),
         folder,
     )
 
@@ -117,7 +125,13 @@ def folder_of(survey: Survey, program: Program) -> str:
         return folder
     written = [launch for launch in survey.launches_of(program) if launch.written]
     documents = {dirname(launch.place.file) for launch in written if launch.written == basename(program.path)}
-    return folder if written and all(launch.written == basename(program.path) for launch in written) and documents <= {"", folder} else ""
+    return (
+        folder
+        if written
+        and all(launch.written == basename(program.path) for launch in written)
+        and documents <= {"", folder}
+        else ""
+    )
 
 
 def _words(launcher: str, path: str) -> str:
@@ -150,21 +164,45 @@ def _launcher(survey: Survey, program: Program, strategy: str) -> tuple[str, str
     written = [launch for launch in survey.launches_of(program) if launch.launcher != "python"]
     packages = program.reach.packages
     reads = _first_line(program.reach, _RANK)
-    spawns = next((m.place(c) for m in program.reach.modules for c in m.calls if m.called(c).endswith(("multiprocessing.spawn", "mp.spawn"))), None)
+    spawns = next(
+        (
+            m.place(c)
+            for m in program.reach.modules
+            for c in m.calls
+            if m.called(c).endswith(("multiprocessing.spawn", "mp.spawn"))
+        ),
+        None,
+    )
     if "lightning" in packages or "pytorch_lightning" in packages:
         return "python", "Lightning starts its own processes", survey.framework[1]
     if "accelerate" in packages and (written or _calls(program.reach, "Accelerator")):
         place = written[0].place if written else packages["accelerate"]
         return "accelerate launch", f"accelerate ({place}) starts one process for each chip", place
+    if survey.framework[0] == "transformers Trainer":
+        if any(launch.launcher in ("torchrun", "torch.distributed.launch") for launch in written):
+            return "torchrun", f"transformers' Trainer, started with several processes at {written[0].place}", written[0].place
+        return "python", "transformers' Trainer, in one process", survey.framework[1]
     if strategy == "DeepSpeed" or any(launch.launcher == "deepspeed" for launch in written):
-        return "deepspeed", "DeepSpeed starts its own processes", written[0].place if written else packages.get("deepspeed")
+        return (
+            "deepspeed",
+            "DeepSpeed starts its own processes",
+            written[0].place if written else packages.get("deepspeed"),
+        )
     if written and written[0].launcher in ("torchrun", "torch.distributed.launch"):
         place = written[0].place
         if written[0].launcher == "torchrun" or reads:
-            return "torchrun", f"started with {written[0].launcher} at {place}; it reads its rank from the environment", place
+            return (
+                "torchrun",
+                f"started with {written[0].launcher} at {place}; it reads its rank from the environment",
+                place,
+            )
         return "torch.distributed.launch", f"started so at {place}", place
     if spawns:
-        return "python", f"starts its own processes (mp.spawn, {spawns}) if its options ask for that; one process here", spawns
+        return (
+            "python",
+            f"starts its own processes (mp.spawn, {spawns}) if its options ask for that; one process here",
+            spawns,
+        )
     if reads and strategy in ("DDP", "FSDP"):
         return "torchrun", f"reads its rank from the environment ({reads}), as torchrun sets it", reads
     documented = survey.launches_of(program)
@@ -187,26 +225,45 @@ def _first_line(reach: Reach, pattern: re.Pattern[str]) -> Place | None:
 
 
 def _calls(reach: Reach, name: str) -> bool:
-    return any(module.called(call).split(".")[-1] == name for module in reach.modules[:40] for call in module.calls)
+    return any(
+        module.called(call).split(".")[-1] == name for module in reach.modules[:40] for call in module.calls
+    )
 
 
-def _gpu(program: Program, launcher: str) -> tuple[Literal["no", "option", "yes"], CudaUse | None, Option | None]:
+def _gpu(
+    program: Program, launcher: str
+) -> tuple[Literal["no", "option", "yes"], CudaUse | None, Option | None]:
     device = next((o for o in program.options if DEVICE.search(o.name)), None)
     hard = [use for use in program.cuda if not use.guarded]
     for module in program.reach.modules:
         for call in module.calls:
-            nccl = module.called(call).endswith("init_process_group") and constant(argument(call, 0, "backend")) == "nccl"
+            nccl = (
+                module.called(call).endswith("init_process_group")
+                and constant(argument(call, 0, "backend")) == "nccl"
+            )
             if nccl and launcher in ("torchrun", "torch.distributed.launch"):
                 hard.append(CudaUse('"nccl"', module.place(call), False))
     named = device is not None and isinstance(device.default, str) and device.default.startswith("cuda")
     if device is not None and named:
         elsewhere = [use for use in hard if use.place != device.place]
         if not elsewhere:
-            return "option", CudaUse(f"{device.flag} is {device.default!r} by default", device.place, False), device
+            return (
+                "option",
+                CudaUse(f"{device.flag} is {device.default!r} by default", device.place, False),
+                device,
+            )
         hard = elsewhere
     if hard:
         return "yes", hard[0], device
     return "no", next(iter(program.cuda), None), device
+
+
+def _old_launcher(launcher: str, program: Program) -> Iterator[Question]:
+    """torch 2 renamed the argument that its old launcher adds."""
+    option = next((o for o in program.options if o.name == "local_rank"), None)
+    if launcher == "torch.distributed.launch" and option and "--local-rank" not in option.aliases:
+        text = f"torch 2's torch.distributed.launch adds --local-rank=N, but {option.place} only knows {option.flag}: accept both spellings, or read LOCAL_RANK and use torchrun."
+        yield Question(key="train.command", kind="confirm", text=text, file=option.place.file, line=option.place.line)
 
 
 def _others(survey: Survey, program: Program) -> Iterator[Question]:

@@ -14,7 +14,15 @@ from agentmig.drafting.options import Option, quoted
 from agentmig.drafting.survey import Program, Survey
 
 _MODE = re.compile(r"^(?:mode|phase|task|action|command|cmd|stage|run_mode)$")
-_NO_DATA = re.compile(r"log|cache|tmp|config|\.py$|\.ya?ml$|\.toml$|readme|version|requirements|license", re.IGNORECASE)
+FOLDER_OPTION = re.compile(
+    r"(?:^|[._])(?:out|output|save|checkpoint|ckpt|model|result|results|log|work|exp|run|experiment|snapshot)s?_?(?:dir|path|folder|directory|root)s?$"
+    r"|^(?:out|output|outdir|outf|save|logdir|workdir|default_root_dir)$",
+    re.IGNORECASE,
+)
+"""Names of options that choose where results go."""
+_NO_DATA = re.compile(
+    r"log|cache|tmp|config|\.py$|\.ya?ml$|\.toml$|readme|version|requirements|license", re.IGNORECASE
+)
 GPU_SWITCH = re.compile(r"^(?:use_|enable_)?(?:cuda|gpu|accel|accelerator)$")
 _TRAIN_SWITCH = re.compile(r"^(?:do_train|train|is_train|training|train_mode)$")
 
@@ -43,7 +51,14 @@ class Supplies:
     adopted: set[str] = field(default_factory=set)
 
 
-def supply(survey: Survey, program: Program, key: str, skip: Sequence[str], folder: str, supplies: Supplies | None = None) -> Supplies:
+def supply(
+    survey: Survey,
+    program: Program,
+    key: str,
+    skip: Sequence[str],
+    folder: str,
+    supplies: Supplies | None = None,
+) -> Supplies:
     """The data and the required arguments of a program.
 
     Args:
@@ -63,7 +78,11 @@ def supply(survey: Survey, program: Program, key: str, skip: Sequence[str], fold
     for option in program.options:
         if option.flag in skip or option.flag in result.arguments:
             continue
-        if supplies and option.flag in supplies.adopted | ({option.flag} if option.required else set()) & supplies.arguments.keys():
+        if (
+            supplies
+            and option.flag
+            in supplies.adopted | ({option.flag} if option.required else set()) & supplies.arguments.keys()
+        ):
             result.arguments[option.flag] = supplies.arguments[option.flag]
         else:
             _argument(program, option, launches, key, result)
@@ -71,46 +90,69 @@ def supply(survey: Survey, program: Program, key: str, skip: Sequence[str], fold
         _adopt(survey, program, [*skip, *result.arguments], result)
     if "wandb" in survey.packages:
         result.env["WANDB_MODE"] = "disabled"
-        result.why.append(f"WANDB_MODE: Weights & Biases ({survey.packages['wandb']}) needs the network, which runs don't have")
+        result.why.append(
+            f"WANDB_MODE: Weights & Biases ({survey.packages['wandb']}) needs the network, which runs don't have"
+        )
     return result
 
 
-def _argument(program: Program, option: Option, launches: Sequence[Launch], key: str, result: Supplies) -> None:
+def _argument(
+    program: Program, option: Option, launches: Sequence[Launch], key: str, result: Supplies
+) -> None:
     training = key.startswith("train")
     modes = [choice for choice in option.choices if choice.lower() in ("train", "training", "fit")]
     if _MODE.search(option.name) and modes and training and option.default not in modes:
         result.arguments[option.flag] = option.given_literal(modes[0])
         result.why.append(f"{option.flag}: it trains in this mode ({option.place})")
-    elif _TRAIN_SWITCH.search(option.name) and training and option.default is False and (option.switch or option.style != "flag"):
+    elif (
+        _TRAIN_SWITCH.search(option.name)
+        and training
+        and option.default is False
+        and (option.switch or option.style != "flag")
+    ):
         result.arguments[option.flag] = option.given("True")
         result.why.append(f"{option.flag}: it trains only with it ({option.place})")
+    elif option.required and not training and FOLDER_OPTION.search(option.name):
+        result.arguments[option.flag] = option.given("{out}")
     elif option.required:
         written = (given_in(launch, program.options).get(option.flag) for launch in launches)
         given = next((given for given in written if given and not is_path_option(option)), None)
         if given is not None:
             result.arguments[option.flag] = given.words
             result.adopted.add(option.flag)
-            result.why.append(f"{option.flag}: required ({option.place}); this value is from {given.launch.place}")
+            result.why.append(
+                f"{option.flag}: required ({option.place}); this value is from {given.launch.place}"
+            )
         else:
             result.arguments[option.flag] = option.given(MARK)
             choices = f", one of {', '.join(option.choices[:8])}" if option.choices else ""
             text = f"{option.flag} is required ({option.help or 'it says no more'}{choices}) and no document gives a value for it."
-            result.questions.append(Question(key=key, kind="missing", text=text, file=option.place.file, line=option.place.line))
+            result.questions.append(
+                Question(key=key, kind="missing", text=text, file=option.place.file, line=option.place.line)
+            )
 
 
 def _adopt(survey: Survey, program: Program, skip: Sequence[str], result: Supplies) -> None:
     """Take over what every documented command gives, and say which switch of the hardware was not taken over."""
     launches = survey.launches_of(program)
-    taken = [given for given in in_every_launch(launches, program.options, survey.tree) if given.option.flag not in skip]
+    taken = [
+        given
+        for given in in_every_launch(launches, program.options, survey.tree)
+        if given.option.flag not in skip
+    ]
     for given in taken:
         result.arguments[given.option.flag] = given.words
         result.adopted.add(given.option.flag)
     if taken:
         flags = " ".join(given.option.flag for given in taken)
-        result.why.append(f"{flags}: as in {'every' if len(launches) > 1 else 'the'} documented command ({launches[0].place})")
+        result.why.append(
+            f"{flags}: as in {'every' if len(launches) > 1 else 'the'} documented command ({launches[0].place})"
+        )
     for option in program.options:
         if GPU_SWITCH.search(option.name) and option.switch and option.default is False:
-            result.why.append(f"{option.flag} would switch the GPU on ({option.place}); it is left out, so that the program trains where there is none")
+            result.why.append(
+                f"{option.flag} would switch the GPU on ({option.place}); it is left out, so that the program trains where there is none"
+            )
 
 
 def _data(survey: Survey, program: Program, result: Supplies, folder: str, shared: Supplies | None) -> None:
@@ -142,7 +184,11 @@ def _is_tracked(survey: Survey, path: str) -> bool:
     if isabs(inside) or inside.startswith(".."):
         return False
     tracked = survey.repository.tracked if survey.repository else survey.tree.names
-    return inside in tracked or inside == "." or any(name.startswith(inside + "/") for name in tracked if _is_data(name))
+    return (
+        inside in tracked
+        or inside == "."
+        or any(name.startswith(inside + "/") for name in tracked if _is_data(name))
+    )
 
 
 def _is_data(name: str) -> bool:
@@ -155,8 +201,12 @@ def _worth_asking(program: Program, source: Source, shared: Supplies | None) -> 
         return False
     if shared is not None and _name(source) not in shared.data:
         return False
-    saved = {normpath(str(piece)) for saved in program.saves for piece in saved.path if isinstance(piece, str)}
-    return normpath(source.path) not in saved and source.place.file in {module.path for module in program.reach.modules[:12]}
+    saved = {
+        normpath(str(piece)) for saved in program.saves for piece in saved.path if isinstance(piece, str)
+    }
+    return normpath(source.path) not in saved and source.place.file in {
+        module.path for module in program.reach.modules[:12]
+    }
 
 
 def _outside(survey: Survey, source: Source, result: Supplies, folder: str, quiet: bool) -> None:
@@ -167,7 +217,11 @@ def _outside(survey: Survey, source: Source, result: Supplies, folder: str, quie
     where = "" if not path else normpath(path) if whole else dirname(normpath(path))
     inside = normpath(join(folder, where))
     here = survey.root / inside
-    value = str(here.resolve()) if where and _exists(here) and not survey.tree.has_folder(inside) else f"/{MARK}/{name}"
+    value = (
+        str(here.resolve())
+        if where and _exists(here) and not survey.tree.has_folder(inside)
+        else f"/{MARK}/{name}"
+    )
     known = name in result.data
     result.data.setdefault(name, value)
     if source.option is not None:
@@ -176,8 +230,14 @@ def _outside(survey: Survey, source: Source, result: Supplies, folder: str, quie
     else:
         link = quoted(where)
         exists = survey.tree.has_folder(inside)
-        parent = f"mkdir -p {quoted(dirname(where))} && " if dirname(where) and not where.startswith("..") and not exists else ""
-        command = f"ln -sf {{data.{name}}}/* {link}/ &&" if exists else f"{parent}ln -sfn {{data.{name}}} {link} &&"
+        parent = (
+            f"mkdir -p {quoted(dirname(where))} && "
+            if dirname(where) and not where.startswith("..") and not exists
+            else ""
+        )
+        command = (
+            f"ln -sf {{data.{name}}}/* {link}/ &&" if exists else f"{parent}ln -sfn {{data.{name}}} {link} &&"
+        )
         if command not in result.before:
             result.before.append(command)
             result.why.append(f"ln: {source.place} reads {path}, so the data is linked to there")
@@ -186,10 +246,22 @@ def _outside(survey: Survey, source: Source, result: Supplies, folder: str, quie
     result.data_why[name] = [f"{source.what}, read at {source.place}"]
     result.findings.append(found("data", f"{source.what}: {path or 'no default'}", source.place))
     if MARK in value:
-        reason = "it would be downloaded, but runs have no network" if source.kind == "download" else "it is not in the repository, and runs see nothing else"
+        reason = (
+            "it would be downloaded, but runs have no network"
+            if source.kind == "download"
+            else "it is not in the repository, and runs see nothing else"
+        )
         whose = f"for {source.what}" if source.option else f"of {source.what}"
         text = f"Where does the data {whose} lie on this machine, in the form that {source.place} expects? {reason[0].upper()}{reason[1:]}."
-        result.questions.append(Question(key=f"data.{name}.paths.local", kind="missing", text=text, file=source.place.file, line=source.place.line))
+        result.questions.append(
+            Question(
+                key=f"data.{name}.paths.local",
+                kind="missing",
+                text=text,
+                file=source.place.file,
+                line=source.place.line,
+            )
+        )
 
 
 def _exists(path: Path) -> bool:
@@ -209,7 +281,14 @@ def _name(source: Source) -> str:
     for word in words:
         plain = re.sub(r"[^a-z0-9]+", "_", word.lower()).strip("_")[:40].rstrip("_")
         plain = re.sub(r"_(?:dir|path|root|folder|file)$|^[\d_]+", "", plain)
-        if re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", plain) and plain not in ("data", "dataset", "datasets", "path", "root", "dir"):
+        if re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", plain) and plain not in (
+            "data",
+            "dataset",
+            "datasets",
+            "path",
+            "root",
+            "dir",
+        ):
             return plain
     return "data"
 

@@ -119,7 +119,11 @@ class Survey:
     @cached_property
     def candidates(self) -> list[Candidate]:
         """Programs that train, the likeliest first."""
-        training = [launch for launch in self.launches if not any(_EVALUATES.search(word) for word in launch.arguments)]
+        training = [
+            launch
+            for launch in self.launches
+            if not any(_EVALUATES.search(word) for word in launch.arguments)
+        ]
         return training_programs(self.project, training, self.scripts)
 
     @cached_property
@@ -144,7 +148,8 @@ class Survey:
         return [
             launch
             for launch in self.launches
-            if launch.program == program.path and any(_EVALUATES.search(word) for word in launch.arguments) is evaluating
+            if launch.program == program.path
+            and any(_EVALUATES.search(word) for word in launch.arguments) is evaluating
         ]
 
     @cached_property
@@ -198,11 +203,17 @@ class Survey:
         if found.lines or self.repository is None or not self.repository.folder:
             return found
         up = "/".join([".."] * (self.repository.folder.count("/") + 1))
-        texts = {name: text for name in ("requirements.txt", "pyproject.toml", "environment.yml") if (text := _text(self.repository.root / name))}
+        texts = {
+            name: text
+            for name in ("requirements.txt", "pyproject.toml", "environment.yml")
+            if (text := _text(self.repository.root / name))
+        }
         above = find_requirements(texts, None)
         if not above.file:
             return above
-        lines = tuple(type(line)(line.text, Place(f"{up}/{line.place.file}", line.place.line)) for line in above.lines)
+        lines = tuple(
+            type(line)(line.text, Place(f"{up}/{line.place.file}", line.place.line)) for line in above.lines
+        )
         return Requirements(f"{up}/{above.file}", lines, above.unusable)
 
     @cached_property
@@ -210,7 +221,14 @@ class Survey:
         """What drives the training loop."""
         text = "\n".join(module.text for module in self.train.reach.modules[:40]) if self.train else ""
         for name, packages in _FRAMEWORKS:
-            place = next((self.train.reach.packages[p] for p in packages if self.train and p in self.train.reach.packages), None)
+            place = next(
+                (
+                    self.train.reach.packages[p]
+                    for p in packages
+                    if self.train and p in self.train.reach.packages
+                ),
+                None,
+            )
             if place and (name != "transformers Trainer" or re.search(r"\b\w*Trainer\s*\(", text)):
                 return name, place
         return "torch", None
@@ -223,7 +241,10 @@ class Survey:
     def uses_torch(self) -> Place | None:
         """Where the project first imports torch, or a library on top of it."""
         for path, text in self.tree.python.items():
-            match = re.search(r"(?m)^\s*(?:import|from)\s+(?:torch|lightning|pytorch_lightning|transformers|accelerate|fastai)\b", text)
+            match = re.search(
+                r"(?m)^\s*(?:from\s+|import\s+(?:[\w.]+(?:\s+as\s+\w+)?\s*,\s*)*)(?:torch|lightning|pytorch_lightning|transformers|accelerate|fastai)\b",
+                text,
+            )
             if match:
                 return Place(path, text.count("\n", 0, match.start()) + 1)
         return None
@@ -231,7 +252,11 @@ class Survey:
 
 def _text(path: Path) -> str | None:
     try:
-        return path.read_text(encoding="utf-8", errors="replace") if path.is_file() and path.stat().st_size < 1_000_000 else None
+        return (
+            path.read_text(encoding="utf-8", errors="replace")
+            if path.is_file() and path.stat().st_size < 1_000_000
+            else None
+        )
     except OSError:
         return None
 

@@ -219,7 +219,9 @@ class Symbols:
                 pieces.append(before)
                 if field is None:
                     continue
-                position = number if field == "" else int(field) if field.isdecimal() and len(field) < 4 else -1
+                position = (
+                    number if field == "" else int(field) if field.isdecimal() and len(field) < 4 else -1
+                )
                 number += field == ""
                 value = argument(call, position, field) if not spec else None
                 pieces += self._value(module, value, depth - 1) if value else (Unknown(),)
@@ -298,12 +300,15 @@ class Symbols:
             for kind in module.classes.values():
                 for item in kind.body:
                     if (
-                        isinstance(item, ast.AnnAssign)
-                        and isinstance(item.target, ast.Name)
-                        and item.target.id == name
+                        (
+                            isinstance(item, ast.AnnAssign)
+                            and isinstance(item.target, ast.Name)
+                            and item.target.id == name
+                        )
+                        and isinstance(item.value, ast.Constant)
+                        and isinstance(item.value.value, str)
                     ):
-                        if isinstance(item.value, ast.Constant) and isinstance(item.value.value, str):
-                            return (item.value.value,)
+                        return (item.value.value,)
             for key in (name, *(key for key in module.assignments if key.endswith(f".{name}"))):
                 node, value = module.assignments.get(key, [(module.tree, None)])[-1]
                 at_top = node in module.tree.body

@@ -8,7 +8,7 @@ from posixpath import dirname, relpath
 from agentmig.drafting.checkpoints import switches
 from agentmig.drafting.findings import MARK, Finding, Question, found
 from agentmig.drafting.lengths import Length
-from agentmig.drafting.options import Option, quoted
+from agentmig.drafting.options import Option
 from agentmig.drafting.outputs import Output, output
 from agentmig.drafting.seeds import Seeds
 from agentmig.drafting.starting import Start, start
@@ -54,9 +54,13 @@ def training(survey: Survey, program: Program) -> Training:
     arguments |= seed_arguments
     why += seed_why
     questions += seed_questions
-    findings += [found("seed", f"{line.call} {line.constant or ''}".strip(), line.place) for line in seeds.lines[:5]]
+    findings += [
+        found("seed", f"{line.call} {line.constant or ''}".strip(), line.place) for line in seeds.lines[:5]
+    ]
     if seeds.option:
-        findings.append(found("seed", f"option {seeds.option.flag}, default {seeds.option.default}", seeds.option.place))
+        findings.append(
+            found("seed", f"option {seeds.option.flag}, default {seeds.option.default}", seeds.option.place)
+        )
 
     for flag, text, reason in _optimizer_switch(program):
         arguments[flag] = text
@@ -67,14 +71,20 @@ def training(survey: Survey, program: Program) -> Training:
     why += _lengths(survey.lengths, arguments)
     questions += _length_questions(survey.lengths, arguments)
     documented = survey.launches_of(program)
-    why += [f"documented at {launch.place}: {launch.launcher} … {' '.join(launch.arguments)}"[:160] for launch in documented[:2] if launch.arguments]
+    why += [
+        f"documented at {launch.place}: {launch.launcher} … {' '.join(launch.arguments)}"[:160]
+        for launch in documented[:2]
+        if launch.arguments
+    ]
     command = " ".join([*supplies.before, words, *ordered(program, arguments)]) + saved.after
     env = {**begin.env, **supplies.env}
     questions += saved.questions
     return Training(command, begin, supplies, saved, env, tuple(why), tuple(findings), tuple(questions))
 
 
-def _seed(seeds: Seeds, words: str, program: Program, begin: Start) -> tuple[str, dict[str, str], list[str], list[Question]]:
+def _seed(
+    seeds: Seeds, words: str, program: Program, begin: Start
+) -> tuple[str, dict[str, str], list[str], list[Question]]:
     """The start of the command, arguments, comments and questions about the seed."""
     if seeds.option is not None:
         option = seeds.option
@@ -83,31 +93,60 @@ def _seed(seeds: Seeds, words: str, program: Program, begin: Start) -> tuple[str
             questions = []
             if not seeds.lines and option.style == "flag" and not _trainer_seeds(program):
                 text = f"{option.flag} is accepted, but no line was found that seeds a generator with it: does the seed reach torch?"
-                questions = [Question(key="train.command", kind="confirm", text=text, file=option.place.file, line=option.place.line)]
+                questions = [
+                    Question(
+                        key="train.command",
+                        kind="confirm",
+                        text=text,
+                        file=option.place.file,
+                        line=option.place.line,
+                    )
+                ]
             return words, {option.flag: option.given("{seed}")}, why, questions
     if seeds.variable is not None:
         name, place = seeds.variable
         return f"{name}={{seed}} {words}", {}, [f"{name}: the seed comes from the environment ({place})"], []
     fixed = [line for line in seeds.lines if line.constant is not None]
-    spawns = any(call.endswith("multiprocessing.spawn") for module in program.reach.modules for call in map(module.called, module.calls))
+    spawns = any(
+        call.endswith("multiprocessing.spawn")
+        for module in program.reach.modules
+        for call in map(module.called, module.calls)
+    )
     plain = begin.launcher == "python" and not spawns and re.fullmatch(r"[\w./-]+", program.path)
     if not seeds.lines and plain:
-        return _wrapped(program, begin.folder), {}, [f"{program.path} sets no seed, so the command sets it before the program starts"], []
-    place = fixed[0].place if fixed else seeds.lines[0].place if seeds.lines else program.main.place(program.main.tree)
+        return (
+            _wrapped(program, begin.folder),
+            {},
+            [f"{program.path} sets no seed, so the command sets it before the program starts"],
+            [],
+        )
+    place = (
+        fixed[0].place
+        if fixed
+        else seeds.lines[0].place
+        if seeds.lines
+        else program.main.place(program.main.tree)
+    )
     if fixed:
         text = f"{place} writes the seed in the code ({fixed[0].call}({fixed[0].constant}))"
+    elif seeds.lines:
+        text = f"{place} seeds a generator, but no option of the command line was found that sets the seed"
     else:
         text = f"{program.path} has no option for a seed"
     text += ": verification runs with fresh seeds. Add an option (such as --seed) that seeds every generator, commit that, and name it here."
     question = Question(key="train.command", kind="missing", text=text, file=place.file, line=place.line)
     style = next((o.style for o in program.options if o.style in ("override", "assignment")), "flag")
-    word = {"override": f"{MARK}-seed={{seed}}", "assignment": f"--{MARK}-seed={{seed}}"}.get(style, f"--{MARK}-seed {{seed}}")
+    word = {"override": f"{MARK}-seed={{seed}}", "assignment": f"--{MARK}-seed={{seed}}"}.get(
+        style, f"--{MARK}-seed {{seed}}"
+    )
     return words, {MARK: word}, [f"TO FILL IN: {text}"], [question]
 
 
 def _trainer_seeds(program: Program) -> bool:
     """Trainers that seed by themselves."""
-    return any(name in program.reach.packages for name in ("transformers", "lightning", "pytorch_lightning", "trl"))
+    return any(
+        name in program.reach.packages for name in ("transformers", "lightning", "pytorch_lightning", "trl")
+    )
 
 
 def _wrapped(program: Program, folder: str) -> str:
@@ -118,21 +157,37 @@ def _wrapped(program: Program, folder: str) -> str:
     if "numpy" in program.reach.packages:
         imports.append("numpy")
         seeding.append("numpy.random.seed({seed})")
-    folder = [f"sys.path.insert(0, {dirname(path)!r})"] if dirname(path) else []
-    code = "; ".join([f"import {', '.join(sorted(imports))}", *folder, *seeding, f"runpy.run_path({path!r}, run_name='__main__')"])
+    beside = [f"sys.path.insert(0, {dirname(path)!r})"] if dirname(path) else []
+    code = "; ".join(
+        [
+            f"import {', '.join(sorted(imports))}",
+            *beside,
+            *seeding,
+            f"runpy.run_path({path!r}, run_name='__main__')",
+        ]
+    )
     return f'python -c "{code}"'
 
 
 def _optimizer_switch(program: Program) -> Iterator[tuple[str, str, str]]:
     """An option without which no torch optimizer is made: verification watches the optimizer's steps."""
-    made = [(module, call) for module in program.reach.modules for call in module.calls if re.match(r"torch\.optim\.[A-Z]\w+$", module.called(call))]
+    made = [
+        (module, call)
+        for module in program.reach.modules
+        for call in module.calls
+        if re.match(r"torch\.optim\.[A-Z]\w+$", module.called(call))
+    ]
     if not made:
         return
     needed = [switches(module.guards(call), program.symbols) for module, call in made]
     if all(needed) and len({option for option, value in needed[0] if value is None}) == 1:
         option = needed[0][0][0]
         if all((option, None) in each for each in needed):
-            yield option.flag, option.given("True"), f"{option.flag}: only with it a torch optimizer makes the steps ({option.place}), which verification watches"
+            yield (
+                option.flag,
+                option.given("True"),
+                f"{option.flag}: only with it a torch optimizer makes the steps ({option.place}), which verification watches",
+            )
 
 
 def _lengths(lengths: list[Length], arguments: dict[str, str]) -> Iterator[str]:
@@ -143,7 +198,8 @@ def _lengths(lengths: list[Length], arguments: dict[str, str]) -> Iterator[str]:
             arguments.setdefault(length.option.flag, length.option.given(MARK))
             yield f"TO FILL IN: {length.option.flag} is {_number(length.value)} by default, which has no end ({length.place})"
         elif length.option.flag not in arguments:
-            yield f"trains {_number(length.value)} {length.unit} by default; {length.option.given('N')} makes it shorter ({length.place})"
+            how = f"trains {_number(length.value)} {length.unit} by default" if length.value is not None else "how long it trains"
+            yield f"{how}; {length.option.given('N')} makes it shorter ({length.place})"
 
 
 def _length_questions(lengths: list[Length], arguments: dict[str, str]) -> Iterator[Question]:
@@ -154,14 +210,22 @@ def _length_questions(lengths: list[Length], arguments: dict[str, str]) -> Itera
         option: Option | None = length.option
         if length.is_endless and option is not None:
             text = f"How many {length.unit} shall a run train? {option.flag} is {_number(length.value)} by default, which has no end."
-            yield Question(key="train.command", kind="missing", text=text, file=length.place.file, line=length.place.line)
+            yield Question(
+                key="train.command", kind="missing", text=text, file=length.place.file, line=length.place.line
+            )
         elif length.is_long and (option is None or "{" not in arguments.get(option.flag, "")):
-            how = f"add {option.given('N')} to train.command" if option else f"the number stands in the code at {length.place}"
+            how = (
+                f"add {option.given('N')} to train.command"
+                if option
+                else f"the number stands in the code at {length.place}"
+            )
             text = (
                 f"Is {_number(length.value)} {length.unit} what a run should train? A verification trains at least 8 times "
                 f"(5 seeds of the reference, 3 of the candidate); for less: {how}, and set train.timeout_s."
             )
-            yield Question(key="train.command", kind="confirm", text=text, file=length.place.file, line=length.place.line)
+            yield Question(
+                key="train.command", kind="confirm", text=text, file=length.place.file, line=length.place.line
+            )
 
 
 def _number(value: float | None) -> str:

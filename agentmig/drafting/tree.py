@@ -70,7 +70,11 @@ class Tree:
     @cached_property
     def folders(self) -> set[str]:
         """Paths of all folders that hold a file."""
-        return {"/".join(name.split("/")[:depth]) for name in self.names for depth in range(1, name.count("/") + 1)}
+        return {
+            "/".join(name.split("/")[:depth])
+            for name in self.names
+            for depth in range(1, name.count("/") + 1)
+        }
 
 
 def read_tree(root: Path, bounds: Bounds | None = None) -> Tree:
@@ -135,7 +139,7 @@ def _is_skipped(folder: Path) -> bool:
         name in _SKIPPED
         or (name.startswith(".") and name != ".github")
         or name.endswith(".egg-info")
-        or os.path.islink(folder)
+        or Path(folder).is_symlink()
         or any(os.path.lexists(folder / mark) for mark in _ENVIRONMENT)
     )
 

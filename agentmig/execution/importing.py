@@ -117,9 +117,10 @@ def _unreadable(source: Source, commit: str, tree: str, clean: Path, why: str) -
     missing = sum(line.startswith("?") for line in known)
     if not missing:
         return f"{source.name}: can't read commit {commit[:12]}: {why}"
+    what = f"{missing} object{'s' if missing != 1 else ''} of commit {commit[:12]}"
     return (
-        f"{missing} objects of commit {commit[:12]} are not in {source.name} (a partial clone fetches them when they "
-        f"are used); {source.remedy(commit, 'fetch --refetch --no-filter')}"
+        f"{what} {'are' if missing != 1 else 'is'} not in {source.name}, which is a partial clone or damaged; "
+        f"{source.remedy(commit, 'fetch --refetch --no-filter')}"
     )
 
 

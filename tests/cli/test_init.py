@@ -33,8 +33,8 @@ def test_a_placeholder_that_is_left_stops_every_command_that_would_run_it(tmp_pa
     text = file.read_text()
     line = next(line for line in text.splitlines() if line.startswith("metric = "))
     file.write_text(text.replace(line, 'metric = "FILL-IN"', 1))
-    for command in (["plan", folder], ["verify", folder, "--candidate", "HEAD"]):
-        done = agentmig(tmp_path, *command)
+    for command in (["plan"], ["verify", "--candidate", "HEAD"]):
+        done = agentmig(tmp_path, *command, folder)
         assert done.returncode == 2
         assert "goal.metric" in done.stderr and "FILL-IN" in done.stderr
 
