@@ -377,11 +377,11 @@ def _by_shape(module: Module, note: _Note) -> None:
                     "process_group",
                     module.place(call),
                 )
-        elif (
+        elif (  # noqa: SIM102
             called == "torch.utils.data.DataLoader"
             or called.endswith("data.DataLoader")
             or called.endswith("dataloader.DataLoader")
-        ):  # noqa: SIM102
+        ):
             if keyword(call, "drop_last") is None and constant(keyword(call, "shuffle")) is not False:
                 note(
                     "last batch",

@@ -123,16 +123,6 @@ def _argparse(module: Module) -> Iterator[Option]:
         )
 
 
-def _defaults(module: Module) -> dict[str, object]:
-    """What `set_defaults` says, by attribute."""
-    calls = (
-        call
-        for call in module.calls
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "set_defaults"
-    )
-    return {given.arg: constant(given.value) for call in calls for given in call.keywords if given.arg}
-
-
 def _ends(module: Module, node: ast.expr | None, name: str) -> bool:
     return node is not None and module.dotted(node).split(".")[-1] == name
 

@@ -24,7 +24,9 @@ _ASIDE = re.compile(
     r"(?:^|/)(?:tests?|docs?|benchmarks?|tools?|scripts|deploy|export|notebooks?|third_party|vendor|legacy)(?:/|$)"
 )
 _BACKWARD = re.compile(r"\.backward\s*\(|\.manual_backward\s*\(|\.zero_grad\s*\(")
-_TESTS = re.compile(r"(?m)^\s*(?:import|from)\s+(?:pytest|unittest)\b(?=[\s\S]*^\s*(?:def test_|class \w*Test))")
+_TESTS = re.compile(
+    r"(?m)^\s*(?:import|from)\s+(?:pytest|unittest)\b(?=[\s\S]*^\s*(?:def test_|class \w*Test))"
+)
 _MOST_INDIRECT = 12
 _TRAINER = re.compile(r"Trainer\b|LightningCLI|\blightning\b")
 _FIT = re.compile(r"\.fit\s*\(|\.train\s*\(\s*(?:resume_from_checkpoint|\))|LightningCLI\s*\(")
@@ -74,7 +76,11 @@ def training_programs(
             (found if own else indirect).append(candidate)
     # Whether a program trains through what it imports is dear to find out: only the likeliest ones are asked.
     indirect.sort(key=lambda candidate: (-candidate.score, candidate.path))
-    found += [each for each in indirect[:_MOST_INDIRECT] if any(trains(part) for part in project.reach(each.path).modules)]
+    found += [
+        each
+        for each in indirect[:_MOST_INDIRECT]
+        if any(trains(part) for part in project.reach(each.path).modules)
+    ]
     return sorted(found, key=lambda candidate: (-candidate.score, candidate.path))
 
 

@@ -180,7 +180,11 @@ def _launcher(survey: Survey, program: Program, strategy: str) -> tuple[str, str
         return "accelerate launch", f"accelerate ({place}) starts one process for each chip", place
     if survey.framework[0] == "transformers Trainer":
         if any(launch.launcher in ("torchrun", "torch.distributed.launch") for launch in written):
-            return "torchrun", f"transformers' Trainer, started with several processes at {written[0].place}", written[0].place
+            return (
+                "torchrun",
+                f"transformers' Trainer, started with several processes at {written[0].place}",
+                written[0].place,
+            )
         return "python", "transformers' Trainer, in one process", survey.framework[1]
     if strategy == "DeepSpeed" or any(launch.launcher == "deepspeed" for launch in written):
         return (
@@ -263,7 +267,9 @@ def _old_launcher(launcher: str, program: Program) -> Iterator[Question]:
     option = next((o for o in program.options if o.name == "local_rank"), None)
     if launcher == "torch.distributed.launch" and option and "--local-rank" not in option.aliases:
         text = f"torch 2's torch.distributed.launch adds --local-rank=N, but {option.place} only knows {option.flag}: accept both spellings, or read LOCAL_RANK and use torchrun."
-        yield Question(key="train.command", kind="confirm", text=text, file=option.place.file, line=option.place.line)
+        yield Question(
+            key="train.command", kind="confirm", text=text, file=option.place.file, line=option.place.line
+        )
 
 
 def _others(survey: Survey, program: Program) -> Iterator[Question]:

@@ -198,7 +198,11 @@ def _lengths(lengths: list[Length], arguments: dict[str, str]) -> Iterator[str]:
             arguments.setdefault(length.option.flag, length.option.given(MARK))
             yield f"TO FILL IN: {length.option.flag} is {_number(length.value)} by default, which has no end ({length.place})"
         elif length.option.flag not in arguments:
-            how = f"trains {_number(length.value)} {length.unit} by default" if length.value is not None else "how long it trains"
+            how = (
+                f"trains {_number(length.value)} {length.unit} by default"
+                if length.value is not None
+                else "how long it trains"
+            )
             yield f"{how}; {length.option.given('N')} makes it shorter ({length.place})"
 
 
