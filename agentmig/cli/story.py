@@ -118,7 +118,7 @@ def _reference(event: ReferenceMeasured) -> str:
     mean = sum(event.values) / len(event.values)
     how = "from the cache" if event.cached else f"measured in {event.wall_s:.0f} s"
     return (
-        f"[bold]reference[/] ({event.hardware}) {how}: {event.metric} {mean:.4f} over {len(event.values)} seeds "
+        f"[bold]reference[/] ({escape(event.hardware)}) {how}: {escape(event.metric)} {mean:.4f} over {len(event.values)} seeds "
         f"({min(event.values):.4f} to {max(event.values):.4f})"
     )
 

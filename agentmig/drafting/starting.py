@@ -263,7 +263,7 @@ def _gpu(
 
 
 def _old_launcher(launcher: str, program: Program) -> Iterator[Question]:
-    """torch 2 renamed the argument that its old launcher adds."""
+    """Torch 2 renamed the argument that its old launcher adds."""
     option = next((o for o in program.options if o.name == "local_rank"), None)
     if launcher == "torch.distributed.launch" and option and "--local-rank" not in option.aliases:
         text = f"torch 2's torch.distributed.launch adds --local-rank=N, but {option.place} only knows {option.flag}: accept both spellings, or read LOCAL_RANK and use torchrun."
