@@ -133,11 +133,10 @@ def judge(trial: Trial, backend: Backend, hardware: Hardware | None, get: str, r
         return broken(f"{name}: {shortened(trial.error)}", repair)
     if step is None:
         return broken(f"{name} does not survive its trial: {trial.ended.how}", repair)
+    torch = f"torch {step.torch}" if backend in ("torch", "cuda") else f"{facts.version}, torch {step.torch}"
     if not step.devices:
-        return lacks(f"torch {step.torch}: {shortened(step.words)}", "")
-    seen = f"torch {step.torch}, {step.devices} × {step.kind} ({shortened(step.words)})"
-    if backend == "torch_xla":
-        seen = f"{facts.version}, {seen}"
+        return lacks(f"{torch}: {shortened(step.words)}", "")
+    seen = f"{torch}, {step.devices} × {step.kind} ({shortened(step.words)})"
     expected = hardware or ("TPU" if step.kind == "TPU" else "CPU")
     if backend in ("torch_xla", "torch_tpu") and step.kind != expected:
         return broken(f"{seen}: runs on {step.kind}, not on {expected}", repair)

@@ -137,6 +137,8 @@ def _plain(built: Built, backend: Backend, tpu: bool) -> Mapping[str, str]:
     }
     if backend != "torch_tpu":
         env["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+    elif not tpu:
+        env["TPU_SKIP_MDS_QUERY"] = "1"  # else libtpu waits minutes for the metadata server of a cloud
     if backend == "torch_xla":
         env["PJRT_DEVICE"] = "TPU" if tpu else "CPU"
     return env

@@ -53,7 +53,7 @@ def build(events: Sequence[Event]) -> RunReport:
         headline=headline(run),
         cautions=cautions(run),
         run=run,
-        claims=[_claim(claim, state.started.targets) for claim in state.claims],
+        claims=[_claim(claim, state.started.targets, _unjudged(run)) for claim in state.claims],
         timeline=timeline(events),
         spending=spending(events, state, run.cost),
         speed=speeds(state),
@@ -144,7 +144,12 @@ def _several(runs: list[RunReport]) -> str:
     return f"{plural(len(runs), 'run')}: {words}{known}"
 
 
-def _claim(claim: Claim, targets: Sequence[TargetRecord]) -> ClaimReport:
+def _unjudged(run: RunView) -> str:
+    """What stands where a verdict is missing: it may still come, or the run ended without it."""
+    return "pending" if run.verdict == "running" else "no verdict"
+
+
+def _claim(claim: Claim, targets: Sequence[TargetRecord], unjudged: str) -> ClaimReport:
     verified = claim.verified
     cause = verified.cause if verified else None
     records = {target.name: target for target in targets}
@@ -154,7 +159,7 @@ def _claim(claim: Claim, targets: Sequence[TargetRecord]) -> ClaimReport:
         commit=claim.made.commit,
         time=claim.made.time,
         words=claim.made.summary,
-        verdict=verified.verdict.value if verified else "pending",
+        verdict=verified.verdict.value if verified else unjudged,
         cause=cause,
         meaning=_meaning(cause),
         advice=_advice(cause),
@@ -164,21 +169,23 @@ def _claim(claim: Claim, targets: Sequence[TargetRecord]) -> ClaimReport:
                 name,
                 records.get(name),
                 [gate for gate in claim.gates if gate.target == name],
-                verified is not None,
+                None if verified else unjudged,
             )
             for name in names
         ],
     )
 
 
-def _target(name: str, record: TargetRecord | None, gates: list[GateResult], ended: bool) -> TargetReport:
+def _target(
+    name: str, record: TargetRecord | None, gates: list[GateResult], unjudged: str | None
+) -> TargetReport:
     by_name = {gate.gate: gate for gate in gates}
     order = sorted(gates, key=lambda gate: GATES.index(gate.gate) if gate.gate in GATES else len(GATES))
     return TargetReport(
         target=name,
         emulated=record.emulated if record else False,
         description=record.description if record else name,
-        verdict=_on_target(gates, ended),
+        verdict=_on_target(gates, unjudged),
         gates=[_gate(gate) for gate in order],
         semantics=evidence.semantics(by_name.get("semantics")),
         numerics=evidence.numerics(by_name.get("numerics")),
@@ -186,13 +193,13 @@ def _target(name: str, record: TargetRecord | None, gates: list[GateResult], end
     )
 
 
-def _on_target(gates: list[GateResult], ended: bool) -> str:
-    """The verdict of a target's gates; `pending` while some may still come."""
+def _on_target(gates: list[GateResult], unjudged: str | None) -> str:
+    """The verdict of a target's gates; `unjudged` where the claim's verification did not come to its end."""
     verdict, _ = overall(gates)
     if verdict is Verdict.FAIL:
         return verdict.value
-    if not gates or not ended:
-        return "pending"
+    if not gates or unjudged:
+        return unjudged or "no verdict"
     if all(gate.verdict is Verdict.NOT_REACHED for gate in gates):
         return Verdict.NOT_REACHED.value
     return verdict.value
@@ -246,7 +253,7 @@ def _facts(events: Sequence[Event], state: State, run: RunView) -> list[tuple[st
         facts.append(
             (
                 "reference",
-                f"{measured.hardware}, {plural(measured.chips, 'process')}; {how}; key {measured.key}",
+                f"{measured.hardware}; {how}; key {measured.key}",
             )
         )
         facts.append(("reference values", f"{measured.metric}: {values}"))

@@ -120,7 +120,9 @@ class ClaimReport(Part):
     commit: str
     time: datetime
     words: str = Field(description="what the agent said")
-    verdict: str
+    verdict: str = Field(
+        description="pass, fail, inconclusive; pending while the run goes on, else no verdict"
+    )
     cause: str | None
     meaning: str | None
     advice: str | None

@@ -233,13 +233,8 @@ class References:
 
         result = await retried(make)
         if not result.ok:
-            why = (
-                "did not end in time"
-                if result.finished.timed_out
-                else f"ended with {result.finished.exit_code}"
-            )
             raise ReferenceFailed(
-                f"the untouched project {why} in {label} (`{result.command}`), so there is nothing to compare with:\n"
+                f"the untouched project {result.ended} in {label} (`{result.command}`), so there is nothing to compare with:\n"
                 f"{_indented(result.tail(2000))}\n  All of its output: {result.log}"
             )
         world = read_world(result.probe)

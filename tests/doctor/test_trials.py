@@ -101,4 +101,6 @@ def test_a_trial_gets_the_device_and_nothing_private() -> None:
     assert trials._plain(built, "torch_xla", tpu=False)["PJRT_DEVICE"] == "CPU"
     assert trials._plain(built, "torch_xla", tpu=True)["PJRT_DEVICE"] == "TPU"
     assert "TORCH_DEVICE_BACKEND_AUTOLOAD" not in trials._plain(built, "torch_tpu", tpu=True)
+    assert "TPU_SKIP_MDS_QUERY" not in trials._plain(built, "torch_tpu", tpu=True)
+    assert trials._plain(built, "torch_tpu", tpu=False)["TPU_SKIP_MDS_QUERY"] == "1"
     assert not [name for name in trials._plain(built, "torch", tpu=False) if "ANTHROPIC" in name]

@@ -105,6 +105,19 @@ def test_a_target_that_nobody_got_to_is_not_called_undecided() -> None:
     assert [target.verdict for target in build(journal.events).claims[0].targets] == ["fail", "not reached"]
 
 
+def test_what_a_run_that_ended_left_open_has_no_verdict() -> None:
+    journal = Memory()
+    put(journal, MigrationStarted, targets=[REAL, TARGET])
+    put(journal, ClaimMade)
+    result = GateResult(gate="runs", target="real", verdict=Verdict.PASS, summary="")
+    put(journal, GateFinished, claim="claim-1", result=result)
+    (claim,) = build(journal.events).claims
+    assert [claim.verdict, *(target.verdict for target in claim.targets)] == ["pending"] * 3
+    put(journal, MigrationFinished, verdict="stopped", reason="interrupted by a person")
+    (claim,) = build(journal.events).claims
+    assert [claim.verdict, *(target.verdict for target in claim.targets)] == ["no verdict"] * 3
+
+
 def test_several_runs_are_summed_up(demo_events: list[Event]) -> None:
     journal = Memory()
     put(journal, MigrationStarted, targets=[REAL])
