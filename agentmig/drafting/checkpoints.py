@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agentmig.drafting.findings import Place
 from agentmig.drafting.graph import Reach
-from agentmig.drafting.module import Guard, Module, argument, constant, keyword
+from agentmig.drafting.module import Guard, Module, argument, constant, keyword, unparsed
 from agentmig.drafting.options import Option
 from agentmig.drafting.symbolic import Opt, Symbols, Template, Unknown
 
@@ -101,7 +101,7 @@ def _content(module: Module, node: ast.expr) -> str:
     if isinstance(value, ast.Dict):
         keys = [str(key) for item in value.keys if (key := constant(item)) is not None]
         return f"{_DICTIONARY} with {', '.join(keys[:6])}"[:120] if keys else _DICTIONARY
-    return ast.unparse(node)[:80]
+    return unparsed(node)[:80]
 
 
 def _guards(module: Module, call: ast.Call) -> list[Guard]:

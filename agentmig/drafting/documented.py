@@ -10,7 +10,8 @@ from agentmig.drafting.options import Option
 from agentmig.drafting.tree import Tree
 
 _PLACEHOLDER = re.compile(
-    r"[$<>{}\[\]*]|\.\.\.|…|path[_-]?to|/path/|your[_-]|^[A-Z_]{4,}$|xxx|://", re.IGNORECASE
+    r"[$<>{}\[\]*]|\.\.\.|…|path[_-]?to|/path/|your[_-]|(?-i:^[A-Z_]{4,}$)|xxx|(?<!tcp)(?<!env)(?<!file)://",
+    re.IGNORECASE,
 )
 _CHANGES_WITH_THE_RUN = re.compile(
     r"seed|resume|eval|output|save|log|work_?dir|exp|name|tag|project|track|wandb|verbose|debug|print|nproc|workers|gpu|cuda|device|accel$|port|local_rank|node_rank|sample|visual|plot",
@@ -77,7 +78,5 @@ def in_every_launch(launches: Sequence[Launch], options: Sequence[Option], tree:
 
 def _is_missing_file(value: str, tree: Tree) -> bool:
     """Whether a value looks like a file that the project doesn't hold."""
-    return (
-        bool(re.search(r"/|\.(?:pth?|bin|ckpt|tar|npz?|json|csv|txt|ya?ml)$", value))
-        and value not in tree.names
-    )
+    looks_so = re.search(r"/|\.(?:pth?|bin|ckpt|tar|npz?|json|csv|txt|ya?ml)$", value) and "://" not in value
+    return bool(looks_so) and value not in tree.names

@@ -2,11 +2,13 @@
 
 import os
 from pathlib import Path
+from posixpath import normpath
 
-from agentmig.drafting.draft import draft, unfilled, validated
+from agentmig.drafting.draft import draft, validated
 from agentmig.drafting.findings import Document, one_line
 from agentmig.drafting.survey import Survey
 from agentmig.drafting.tree import Bounds
+from agentmig.drafting.unfilled import unfilled
 from agentmig.errors import AgentmigError
 
 
@@ -53,7 +55,7 @@ def draft_workload(
 
 
 def _survey(folder: Path, train: str | None, bounds: Bounds | None) -> Survey:
-    survey = Survey(folder, train, bounds)
+    survey = Survey(folder, normpath(train) if train else None, bounds)
     tree = survey.tree
     if not tree.python:
         notebooks = (
@@ -68,7 +70,7 @@ def _survey(folder: Path, train: str | None, bounds: Bounds | None) -> Survey:
         raise DraftingError(
             f"{folder}: none of its {len(tree.python)} Python files imports torch; agentmig migrates PyTorch training"
         )
-    if train is not None and train not in tree.python:
+    if train is not None and normpath(train) not in tree.python:
         raise DraftingError(
             f"{folder}: there is no Python file {train!r} in it; --train takes a path relative to the folder"
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from posixpath import dirname, normpath, relpath
 
 from agentmig.drafting.checkpoints import Loaded, switches
-from agentmig.drafting.findings import MARK, Finding, Place, Question, found
+from agentmig.drafting.findings import MARK, Finding, Place, Question, found, missing
 from agentmig.drafting.module import Module
 from agentmig.drafting.options import Option, quoted
 from agentmig.drafting.starting import folder_of, needs_launcher, search_path
@@ -182,15 +182,13 @@ def _takes_a_checkpoint(option: Option) -> bool:
 def _likely(loaded: Loaded) -> tuple[int, int, Place]:
     first = loaded.path[0] if loaded.path else None
     name = first.option.name if isinstance(first, Opt) else ""
-    rank = (
-        0
-        if re.search(r"resume|ckpt|checkpoint|weights", name)
-        else 1
-        if isinstance(first, Opt)
-        else 2
-        if isinstance(first, str)
-        else 3
-    )
+    ranks = [
+        re.search(r"resume|ckpt|checkpoint|weights", name),
+        isinstance(first, Opt),
+        isinstance(first, str),
+        True,
+    ]
+    rank = next(index for index, fits in enumerate(ranks) if fits)
     return rank, len(loaded.path), loaded.place
 
 
@@ -233,7 +231,7 @@ def _missing(program: Program, training: Training) -> Evaluation:
         f"checkpoint's path, and commit it. It must {'; '.join(parts)}.{hint} Then name it here, and fit goal.pattern to its line."
     )
     place = function.place if function else program.main.place(program.main.tree)
-    question = Question(key="evaluate.command", kind="missing", text=text, file=place.file, line=place.line)
+    question = missing("evaluate.command", text, place)
     words = f"python {MARK}-evaluate.py --checkpoint {{checkpoint}}"
     command = " ".join([*training.supplies.before, words])
     return Evaluation(command, None, False, training.start.env, (f"TO FILL IN: {only}",), (), (question,))

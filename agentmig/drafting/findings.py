@@ -93,6 +93,21 @@ def found(kind: str, value: object, place: Place | None = None) -> Finding:
     )
 
 
+def missing(key: str, text: str, place: Place | None = None) -> Question:
+    """A question without whose answer nothing works."""
+    return _question(key, "missing", text, place)
+
+
+def confirm(key: str, text: str, place: Place | None = None) -> Question:
+    """A question about a value that was chosen."""
+    return _question(key, "confirm", text, place)
+
+
+def _question(key: str, kind: Literal["missing", "confirm"], text: str, place: Place | None) -> Question:
+    file = one_line(place.file) if place else None
+    return Question(key=key, kind=kind, text=one_line(text), file=file, line=place.line if place else None)
+
+
 def one_line(text: str) -> str:
     """Foreign text that can stand in one line of a comment or a table: control characters and odd bytes replaced."""
     kept = re.sub(r"[\x00-\x1f\x7f\u0085\u2028\u2029]+", " ", text)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from agentmig.drafting.evaluating import Evaluation
-from agentmig.drafting.findings import MARK, Finding, Question, found
+from agentmig.drafting.findings import MARK, Finding, Place, Question, confirm, found, missing
 from agentmig.drafting.metrics import Direction, Metric, Unit
 from agentmig.drafting.survey import Program
 
@@ -34,6 +34,15 @@ class Aim:
     questions: tuple[Question, ...]
 
 
+def unknown_aim() -> Aim:
+    """The goal of a project of which nothing is known."""
+    why = (
+        "TO FILL IN: a regular expression with one group, the number, for the line that the evaluation prints",
+    )
+    margin, margin_why = _MARGINS["fraction"]
+    return Aim("accuracy", f"{MARK} accuracy: ([0-9.]+)", "maximize", margin, why, margin_why, (), ())
+
+
 def aim(program: Program, evaluation: Evaluation) -> Aim:
     """The goal of a draft."""
     speaker = evaluation.program
@@ -60,13 +69,13 @@ def aim(program: Program, evaluation: Evaluation) -> Aim:
                 f"a guess: {chosen.place} hands {chosen.label!r} to code that prints it in a form of its own"
             ]
             text = f"Does goal.pattern fit the line that the evaluation prints? {chosen.place} hands {chosen.label!r} to code that prints it in a form of its own."
-            questions.append(_ask("goal.pattern", text, chosen))
+            questions.append(confirm("goal.pattern", text, chosen.place))
         others = [metric for metric in listed[1:4] if metric.name != name]
         if others:
             why.append("also printed: " + ", ".join(f"{metric.name} ({metric.place})" for metric in others))
     margin, margin_why = _margin(chosen, name)
     text = f"By how much may {name} be worse, in its own unit? The draft says {margin:g}: {margin_why}. Declare it before the first run."
-    questions.append(_ask("goal.margin", text, chosen))
+    questions.append(confirm("goal.margin", text, chosen.place if chosen else None))
     return Aim(name, pattern, direction, margin, tuple(why), margin_why, findings, tuple(questions))
 
 
@@ -85,15 +94,4 @@ def _plain(label: str) -> str:
 
 def _unknown(program: Program) -> Question:
     text = f"Which line of {program.path}'s output holds the goal? None was found that prints a metric: give goal.metric, goal.pattern (one group, the number) and goal.direction."
-    return Question(key="goal.pattern", kind="missing", text=text, file=program.path, line=1)
-
-
-def _ask(key: str, text: str, metric: Metric | None) -> Question:
-    place = metric.place if metric else None
-    return Question(
-        key=key,
-        kind="confirm",
-        text=text,
-        file=place.file if place else None,
-        line=place.line if place else None,
-    )
+    return missing("goal.pattern", text, Place(program.path, 1))

@@ -50,7 +50,7 @@ class Project:
     def __init__(self, tree: Tree):
         self.tree = tree
         self._modules: dict[str, Module] = {}
-        self._reaches: dict[str, Reach] = {}
+        self._reaches: dict[tuple[str, int], Reach] = {}
 
     def module(self, path: str) -> Module:
         """A module of the project by its path."""
@@ -63,18 +63,19 @@ class Project:
         """The modules that were parsed so far."""
         return list(self._modules.values())
 
-    def reach(self, program: str) -> Reach:
-        """Everything that a program imports, at any depth."""
-        if program not in self._reaches:
-            self._reaches[program] = self._walk(program)
-        return self._reaches[program]
+    def reach(self, program: str, most: int = _MOST_MODULES) -> Reach:
+        """Everything that a program imports, at any depth; of a large program, the `most` nearest modules."""
+        key = (program, most)
+        if key not in self._reaches:
+            self._reaches[key] = self._walk(program, most)
+        return self._reaches[key]
 
-    def _walk(self, program: str) -> Reach:
+    def _walk(self, program: str, most: int) -> Reach:
         reach = Reach(program)
         # What is surely imported first, so that a module that is reached both ways counts as such.
         waiting, later = deque([(program, True)]), deque[tuple[str, bool]]()
         known = {program}
-        while (waiting or later) and len(reach.modules) < _MOST_MODULES:
+        while (waiting or later) and len(reach.modules) < most:
             path, sure = waiting.popleft() if waiting else later.popleft()
             if path in known and path != program:
                 continue

@@ -19,12 +19,17 @@ NUMBER = r"(-?\d+\.?\d*(?:e[-+]?\d+)?|nan)"
 
 @dataclass(frozen=True)
 class _Kind:
-    """A family of metrics: how it is written, how it is called, which way is better, how much it says."""
+    """A family of metrics: how it is written, how it is called, which way is better, how much it says.
+
+    Attributes:
+        is_share: a share of the samples, so that it is a fraction or in percent.
+    """
 
     words: str
     name: str
     direction: Direction
     rank: float
+    is_share: bool = False
 
 
 _KINDS = [
@@ -33,6 +38,7 @@ _KINDS = [
         "accuracy",
         "maximize",
         4,
+        is_share=True,
     ),
     _Kind(r"f1(?:[_-]?score)?", "F1", "maximize", 4),
     _Kind(
@@ -44,11 +50,13 @@ _KINDS = [
     _Kind(r"psnr|ssim|r2|elbo|log[_ -]?likelihood", "", "maximize", 3),
     _Kind(r"(?:episodic|episode|mean|average|avg)?[_ ]?(?:return|reward)s?|score", "", "maximize", 3),
     _Kind(r"ppl|perplexity|bpc|bpb|bits per (?:char|byte|dim)\w*", "perplexity", "minimize", 3.2),
+    _Kind(r"fid|rmse|mae|mse|nll", "", "minimize", 3),
     _Kind(
-        r"wer|cer|fid|rmse|mae|mse|nll|err(?:or)?(?:[_ -]?rate)?(?:@?\d)?|top[_ -]?\d[_ -]err(?:or)?",
+        r"wer|cer|err(?:or)?(?:[_ -]?rate)?(?:@?\d)?|top[_ -]?\d[_ -]err(?:or)?",
         "",
         "minimize",
         3,
+        is_share=True,
     ),
     _Kind(r"loss(?:es)?", "loss", "minimize", 2),
 ]
@@ -217,7 +225,9 @@ def _name(label: str, kind: _Kind, part: str) -> str:
 def _unit(kind: _Kind, spec: str, source: str, after: str, pieces: Sequence[str | Hole], value: int) -> Unit:
     if after.lstrip(")] ").startswith("%") or spec.endswith("%") or re.search(r"\b100(?:\.0*)?\b", source):
         return "percent"
-    if kind.name == "accuracy":
+    if kind.is_share:
+        if "/" in source:
+            return "fraction"
         if after.strip() in ("/", "of", "out of") and value + 2 < len(pieces):
             return "count"
         before = _text_at(pieces, value - 1).lower()
@@ -280,5 +290,5 @@ def _guess(module: Module, node: ast.AST, name: str, pattern: str, weight: float
     score = (
         kind.rank + weight - (4 if _TRAINING.search(plain) else 0) - (1.5 if re.search(r"5$", plain) else 0)
     )
-    unit: Unit = "number" if kind.name != "accuracy" else "percent" if "@" in name else "fraction"
+    unit: Unit = "number" if not kind.is_share else "percent" if "@" in name else "fraction"
     yield Metric(name, plain, kind.direction, unit, pattern, module.place(node), score - 3, guessed=True)

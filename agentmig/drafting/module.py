@@ -278,6 +278,14 @@ def constant(node: ast.AST | None) -> object:
     return None
 
 
+def unparsed(node: ast.AST) -> str:
+    """The source text of an expression; empty where it is nested too deeply to be written."""
+    try:
+        return ast.unparse(node)
+    except (RecursionError, ValueError):
+        return ""
+
+
 def _parse(text: str) -> tuple[ast.Module, str | None]:
     try:
         with warnings.catch_warnings():

@@ -13,6 +13,7 @@ from agentmig.drafting.findings import Place
 from agentmig.drafting.graph import Project, Reach
 from agentmig.drafting.module import Function, Module, argument, constant, keyword
 
+_PLAIN = re.compile(r"-{0,2}\w[\w.+-]*", re.ASCII)
 Style = Literal["flag", "positional", "assignment", "override"]
 
 
@@ -73,7 +74,9 @@ def options_of(project: Project, reach: Reach) -> list[Option]:
     found += _hydra(project, near)
     if not found:
         found += _assignments(project, reach)
-    return list({option.flag: option for option in reversed(found)}.values())[::-1]
+    # A flag becomes part of a shell command; one that isn't made of plain characters can't be meant seriously.
+    plain = [option for option in found if _PLAIN.fullmatch(option.flag)]
+    return list({option.flag: option for option in reversed(plain)}.values())[::-1]
 
 
 def _option_modules(reach: Reach) -> list[Module]:
@@ -90,6 +93,7 @@ def _option_modules(reach: Reach) -> list[Module]:
 
 
 def _argparse(module: Module) -> Iterator[Option]:
+    defaults = _defaults(module)
     for call in module.calls:
         if not (isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument"):
             continue
@@ -101,6 +105,7 @@ def _argparse(module: Module) -> Iterator[Option]:
         dest = constant(keyword(call, "dest"))
         name = dest if isinstance(dest, str) else flag.lstrip("-").replace("-", "_")
         action, nargs = constant(keyword(call, "action")), constant(keyword(call, "nargs"))
+        action = action if isinstance(action, str) else None
         if action in ("help", "version") or _ends(module, keyword(call, "nargs"), "REMAINDER"):
             continue
         optional = bool(flags) or nargs in ("?", "*") or keyword(call, "default") is not None
@@ -109,18 +114,23 @@ def _argparse(module: Module) -> Iterator[Option]:
             name,
             "flag" if flags else "positional",
             module.place(call),
-            default=False
-            if action == "store_true"
-            else True
-            if action == "store_false"
-            else constant(keyword(call, "default")),
+            default=defaults.get(name, _SWITCHES.get(action, constant(keyword(call, "default")))),
             required=constant(keyword(call, "required")) is True or not optional,
-            switch=action in ("store_true", "store_false")
-            or _ends(module, keyword(call, "action"), "BooleanOptionalAction"),
+            switch=action in _SWITCHES or _ends(module, keyword(call, "action"), "BooleanOptionalAction"),
             choices=_choices(keyword(call, "choices")),
             help=_text(keyword(call, "help")),
             aliases=tuple(flags),
         )
+
+
+_SWITCHES: dict[object, bool] = {"store_true": False, "store_false": True}
+"""Actions that take no value, and what holds without them."""
+
+
+def _defaults(module: Module) -> dict[str, object]:
+    """What `set_defaults` says, by attribute."""
+    calls = (c for c in module.calls if isinstance(c.func, ast.Attribute) and c.func.attr == "set_defaults")
+    return {given.arg: constant(given.value) for call in calls for given in call.keywords if given.arg}
 
 
 def _ends(module: Module, node: ast.expr | None, name: str) -> bool:
@@ -281,15 +291,10 @@ def _training_arguments(place: Place) -> Iterator[Option]:
 def _hydra(project: Project, near: Iterable[Module]) -> Iterator[Option]:
     for module in near:
         for call in module.calls:
-            if (
-                module.called(call).split(".")[-2:] != ["hydra", "main"]
-                and module.called(call) != "hydra.main"
-            ):
+            if module.called(call) != "hydra.main":
                 continue
-            folder, name = (
-                constant(argument(call, 0, "config_path")),
-                constant(argument(call, 1, "config_name")),
-            )
+            folder = constant(argument(call, 0, "config_path"))
+            name = constant(argument(call, 1, "config_name"))
             if not isinstance(name, str):
                 continue
             where = normpath(join(dirname(module.path), folder if isinstance(folder, str) else "."))

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from posixpath import basename, normpath, splitext
 
 from agentmig.drafting.checkpoints import Saved, switches
-from agentmig.drafting.findings import MARK, Finding, Question, found
+from agentmig.drafting.findings import MARK, Finding, Question, confirm, found, missing
 from agentmig.drafting.options import Option, quoted
 from agentmig.drafting.supplying import FOLDER_OPTION
 from agentmig.drafting.survey import Program, Survey
 from agentmig.drafting.symbolic import Opt, Template, Unknown, literal, options_in
 
+_KEY = "train.checkpoint"
 _NOT_OUTPUT = re.compile(r"resume|load|restore|pretrain|data", re.IGNORECASE)
 
 
@@ -47,6 +48,8 @@ def output(survey: Survey, program: Program) -> Output:
                 option.given_literal(value) if value is not None else option.given("True")
             )
         why = [f"{best.place} saves {best.what or 'it'}"]
+        if MARK in checkpoint:
+            why.append("TO FILL IN: the path that it saves to can't be told from the source")
         why += [f"{option.flag}: it saves only with it ({option.place})" for option, _ in needed]
         questions = _doubts(best, checkpoint)
         listed = tuple(
@@ -171,7 +174,7 @@ def _by_framework(survey: Survey, program: Program) -> Output | None:
             saved = any(".save_model(" in module.text for module in program.reach.modules)
             why = (f"transformers' Trainer ({place}) saves into {option.flag}",)
             text = f"{program.path} doesn't call trainer.save_model(), so its weights lie in checkpoint folders: which file is the final model?"
-            doubts = () if saved else (_ask("confirm", text, place),)
+            doubts = () if saved else (confirm(_KEY, text, place),)
             return Output(
                 {option.flag: option.given("{out}")}, "", "{out}/model.safetensors", why, (), doubts, None
             )
@@ -182,8 +185,8 @@ def _by_framework(survey: Survey, program: Program) -> Output | None:
             arguments = {"hydra.run.dir": "hydra.run.dir={out}"}
         folder = "{out}" if arguments else "."
         why = (f"Lightning ({place}) saves *.ckpt by itself; the newest one counts",)
-        confirm = _ask(
-            "confirm",
+        which = confirm(
+            _KEY,
             f"Which of Lightning's checkpoints is the one to judge? The draft takes the newest *.ckpt below {folder}.",
             place,
         )
@@ -193,7 +196,7 @@ def _by_framework(survey: Survey, program: Program) -> Output | None:
             "{out}/final.ckpt",
             why,
             (found("checkpoint", "*.ckpt", place),),
-            (confirm,),
+            (which,),
             None,
         )
     return None
@@ -213,7 +216,7 @@ def _nothing(program: Program) -> Output:
         f"{{out}}/{MARK}.pt",
         (f"TO FILL IN: {program.path} saves no model",),
         (),
-        (_ask("missing", text, place),),
+        (missing(_KEY, text, place),),
         None,
     )
 
@@ -221,28 +224,17 @@ def _nothing(program: Program) -> Output:
 def _doubts(saved: Saved, checkpoint: str) -> list[Question]:
     if MARK in checkpoint:
         text = f"To which file does {saved.place} save {saved.what}? The path can't be told from the source. The file must land in {{out}}: give an option, or copy it there at the end of train.command."
-        return [_ask("missing", text, saved.place)]
+        return [missing(_KEY, text, saved.place)]
     unknown = [piece for piece in saved.path if isinstance(piece, Unknown)]
     if unknown:
         return [
-            _ask(
-                "confirm",
+            confirm(
+                _KEY,
                 f"{saved.place} saves under a name that changes ({shown(saved.path)}); the draft takes the newest such file. Is that the final model?",
                 saved.place,
             )
         ]
     return []
-
-
-def _ask(kind: str, text: str, place: object) -> Question:
-    file, line = getattr(place, "file", None), getattr(place, "line", None)
-    return Question(
-        key="train.checkpoint",
-        kind="missing" if kind == "missing" else "confirm",
-        text=text,
-        file=file,
-        line=line,
-    )
 
 
 def shown(path: Template) -> str:

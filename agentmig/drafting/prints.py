@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from string import Formatter
 
 from agentmig.drafting.findings import Place
-from agentmig.drafting.module import Module, argument, constant, keyword
+from agentmig.drafting.module import Module, argument, constant, keyword, unparsed
 
 _LOG = frozenset({"info", "log_info", "print_log"})
 _PRINT = frozenset(
@@ -273,7 +273,4 @@ def _hole(node: ast.expr) -> Hole:
 
 
 def _source(node: ast.AST | None) -> str:
-    try:
-        return ast.unparse(node)[:200] if node is not None else ""
-    except (RecursionError, ValueError):
-        return ""
+    return unparsed(node)[:200] if node is not None else ""

@@ -28,6 +28,8 @@ _TESTS = re.compile(
     r"(?m)^\s*(?:import|from)\s+(?:pytest|unittest)\b(?=[\s\S]*^\s*(?:def test_|class \w*Test))"
 )
 _MOST_INDIRECT = 12
+_NEAR = 60
+"""Modules that are looked at to find out whether a program trains or evaluates."""
 _TRAINER = re.compile(r"Trainer\b|LightningCLI|\blightning\b")
 _FIT = re.compile(r"\.fit\s*\(|\.train\s*\(\s*(?:resume_from_checkpoint|\))|LightningCLI\s*\(")
 
@@ -121,10 +123,9 @@ def evaluation_program(project: Project, train: Reach) -> Reach | None:
             continue
         if ("torch" not in text and "lightning" not in text) or re.search(r"[_-]train|^train", stem):
             continue
-        module = project.module(path)
-        reach = project.reach(path)
-        if not is_program(module) or _TESTS.search(text) or _BACKWARD.search(text):
+        if _TESTS.search(text) or _BACKWARD.search(text) or not is_program(project.module(path)):
             continue
+        reach = project.reach(path, _NEAR)
         if not any(_LOADS.search(part.text) for part in reach.modules):
             continue
         near = dirname(path) == dirname(train.program)

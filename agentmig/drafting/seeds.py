@@ -59,6 +59,8 @@ def find_seeds(reach: Reach, options: Sequence[Option], symbols: Symbols) -> See
             called = module.called(call)
             if not (_SEEDING.search(called) or called in _LIBRARIES):
                 continue
+            if called.endswith(".manual_seed") and not called.startswith(("torch.", "torch_xla.")):
+                continue  # a generator of its own, for a split or for samples
             given = argument(call, 0, "seed")
             value = _written(module, given) if given is not None else None
             within = tuple(symbols.options_within(module, given)) if given is not None else ()
@@ -78,13 +80,13 @@ def _written(module: Module, given: ast.expr) -> str | None:
 
 
 def _option(options: Sequence[Option], lines: Sequence[Seeding]) -> Option | None:
-    """The option that is called a seed, the one that reaches a generator first."""
+    """The option that is called a seed, the one that reaches a generator first; else one that reaches a generator."""
+    reaching = {option.name: option for line in lines for option in line.options if not option.switch}
     named = [option for option in options if _NAME.search(option.name) and not option.switch]
-    reaching = {option.name for line in lines for option in line.options}
+    if not named:
+        return next(iter(reaching.values()), None)
     return min(
-        named,
-        key=lambda option: (option.name not in reaching, option.name.count("."), len(option.name)),
-        default=None,
+        named, key=lambda option: (option.name not in reaching, option.name.count("."), len(option.name))
     )
 
 
@@ -100,6 +102,7 @@ def _variable(reach: Reach) -> tuple[str, Place] | None:
                 and isinstance(node.ctx, ast.Load)
             ):
                 name = constant(node.slice)
-            if isinstance(name, str) and _NAME.search(name) and "HASHSEED" not in name:
-                return name, module.place(node)
+            plain = isinstance(name, str) and re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII)
+            if plain and _NAME.search(str(name)) and "HASHSEED" not in str(name):
+                return str(name), module.place(node)
     return None

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from posixpath import basename, dirname, isabs, join, normpath, relpath
 from typing import Literal
 
-from agentmig.drafting.findings import Finding, Place, Question, found
+from agentmig.drafting.cuda import CudaUse
+from agentmig.drafting.findings import Finding, Place, Question, confirm, found
 from agentmig.drafting.graph import Reach
-from agentmig.drafting.hazards import CudaUse
 from agentmig.drafting.module import argument, constant, keyword
 from agentmig.drafting.options import Option, quoted
 from agentmig.drafting.survey import Program, Survey
@@ -267,9 +267,7 @@ def _old_launcher(launcher: str, program: Program) -> Iterator[Question]:
     option = next((o for o in program.options if o.name == "local_rank"), None)
     if launcher == "torch.distributed.launch" and option and "--local-rank" not in option.aliases:
         text = f"torch 2's torch.distributed.launch adds --local-rank=N, but {option.place} only knows {option.flag}: accept both spellings, or read LOCAL_RANK and use torchrun."
-        yield Question(
-            key="train.command", kind="confirm", text=text, file=option.place.file, line=option.place.line
-        )
+        yield confirm("train.command", text, option.place)
 
 
 def _others(survey: Survey, program: Program) -> Iterator[Question]:
@@ -279,11 +277,5 @@ def _others(survey: Survey, program: Program) -> Iterator[Question]:
     near = [path for path, score in scores.items() if path != program.path and score > mine - 30]
     if near:
         shown = ", ".join(near[:6]) + (f" and {len(near) - 6} more" if len(near) > 6 else "")
-        yield Question(
-            key="train.command",
-            kind="confirm",
-            text=f"Is {program.path} the program to migrate? These train too: {shown}. "
-            "`agentmig init PATH --train FILE` drafts for another one.",
-            file=program.path,
-            line=1,
-        )
+        text = f"Is {program.path} the program to migrate? These train too: {shown}. `agentmig init PATH --train FILE` drafts for another one."
+        yield confirm("train.command", text, Place(program.path, 1))

@@ -8,7 +8,7 @@ from posixpath import basename, dirname, isabs, join, normpath
 
 from agentmig.drafting.data import Source, is_path_option
 from agentmig.drafting.documented import given_in, in_every_launch
-from agentmig.drafting.findings import MARK, Finding, Question, found
+from agentmig.drafting.findings import MARK, Finding, Question, confirm, found, missing
 from agentmig.drafting.launches import Launch
 from agentmig.drafting.options import Option, quoted
 from agentmig.drafting.survey import Program, Survey
@@ -24,6 +24,7 @@ _NO_DATA = re.compile(
     r"log|cache|tmp|config|\.py$|\.ya?ml$|\.toml$|readme|version|requirements|license", re.IGNORECASE
 )
 GPU_SWITCH = re.compile(r"^(?:use_|enable_)?(?:cuda|gpu|accel|accelerator)$")
+_GENERIC = ("data", "dataset", "datasets", "path", "root", "dir")
 _TRAIN_SWITCH = re.compile(r"^(?:do_train|train|is_train|training|train_mode)$")
 
 
@@ -78,11 +79,8 @@ def supply(
     for option in program.options:
         if option.flag in skip or option.flag in result.arguments:
             continue
-        if (
-            supplies
-            and option.flag
-            in supplies.adopted | ({option.flag} if option.required else set()) & supplies.arguments.keys()
-        ):
+        shared = supplies is not None and (option.required or option.flag in supplies.adopted)
+        if supplies is not None and shared and option.flag in supplies.arguments:
             result.arguments[option.flag] = supplies.arguments[option.flag]
         else:
             _argument(program, option, launches, key, result)
@@ -127,9 +125,8 @@ def _argument(
             result.arguments[option.flag] = option.given(MARK)
             choices = f", one of {', '.join(option.choices[:8])}" if option.choices else ""
             text = f"{option.flag} is required ({option.help or 'it says no more'}{choices}) and no document gives a value for it."
-            result.questions.append(
-                Question(key=key, kind="missing", text=text, file=option.place.file, line=option.place.line)
-            )
+            result.why.append(f"TO FILL IN: {option.flag} is required ({option.place})")
+            result.questions.append(missing(key, text, option.place))
 
 
 def _adopt(survey: Survey, program: Program, skip: Sequence[str], result: Supplies) -> None:
@@ -210,58 +207,72 @@ def _worth_asking(program: Program, source: Source, shared: Supplies | None) -> 
 
 
 def _outside(survey: Survey, source: Source, result: Supplies, folder: str, quiet: bool) -> None:
-    name = _name(source)
-    path = source.path or ""
+    """Data that a run gets from outside of the checkout: an option says where it lies, or a link puts it there."""
+    name, path = _name(source), source.path or ""
     # One folder is one table, however many of its files are read.
     whole = source.kind != "path" or not dirname(path)
     where = "" if not path else normpath(path) if whole else dirname(normpath(path))
     inside = normpath(join(folder, where))
-    here = survey.root / inside
-    value = (
-        str(here.resolve())
-        if where and _exists(here) and not survey.tree.has_folder(inside)
-        else f"/{MARK}/{name}"
-    )
+    if source.option is None and inside.startswith("../.."):
+        if not quiet:
+            result.questions.append(_out_of_reach(survey, source, path))
+        return
     known = name in result.data
-    result.data.setdefault(name, value)
+    result.data.setdefault(name, _place_on_this_machine(survey, source, where, inside, name))
     if source.option is not None:
         result.arguments[source.option.flag] = source.option.given(f"{{data.{name}}}")
         result.why.append(f"{source.option.flag}: the data ({source.option.place}), from [data.{name}] below")
-    else:
-        link = quoted(where)
-        exists = survey.tree.has_folder(inside)
-        parent = (
-            f"mkdir -p {quoted(dirname(where))} && "
-            if dirname(where) and not where.startswith("..") and not exists
-            else ""
-        )
-        command = (
-            f"ln -sf {{data.{name}}}/* {link}/ &&" if exists else f"{parent}ln -sfn {{data.{name}}} {link} &&"
-        )
+    elif not isabs(where):
+        command = _link(survey, name, where, inside)
         if command not in result.before:
             result.before.append(command)
             result.why.append(f"ln: {source.place} reads {path}, so the data is linked to there")
-    if quiet or known:
-        return
+    if not quiet and not known:
+        _tell(source, path, name, result)
+
+
+def _place_on_this_machine(survey: Survey, source: Source, where: str, inside: str, name: str) -> str:
+    """Where the data lies: where the program would look for it, if something is there that is not in the repository."""
+    here = survey.root / inside
+    if where and _exists(here) and not survey.tree.has_folder(inside):
+        return str(here.resolve())
+    return where if isabs(where) and source.option is None else f"/{MARK}/{name}"
+
+
+def _link(survey: Survey, name: str, where: str, inside: str) -> str:
+    """The shell command that puts data where the program looks for it."""
+    if survey.tree.has_folder(inside):
+        return f"ln -sf {{data.{name}}}/* {quoted(where)}/ &&"
+    above = dirname(inside)
+    needed = above and not above.startswith("..") and not survey.tree.has_folder(above)
+    parent = f"mkdir -p {quoted(dirname(where))} && " if needed else ""
+    return f"{parent}ln -sfn {{data.{name}}} {quoted(where)} &&"
+
+
+def _tell(source: Source, path: str, name: str, result: Supplies) -> None:
+    """Say what data was found, and ask where it lies if that isn't known."""
+    what = source.what if source.what == path else f"{source.what}: {path or 'no default'}"
+    result.findings.append(found("data", what, source.place))
     result.data_why[name] = [f"{source.what}, read at {source.place}"]
-    result.findings.append(found("data", f"{source.what}: {path or 'no default'}", source.place))
-    if MARK in value:
-        reason = (
-            "it would be downloaded, but runs have no network"
-            if source.kind == "download"
-            else "it is not in the repository, and runs see nothing else"
-        )
-        whose = f"for {source.what}" if source.option else f"of {source.what}"
-        text = f"Where does the data {whose} lie on this machine, in the form that {source.place} expects? {reason[0].upper()}{reason[1:]}."
-        result.questions.append(
-            Question(
-                key=f"data.{name}.paths.local",
-                kind="missing",
-                text=text,
-                file=source.place.file,
-                line=source.place.line,
-            )
-        )
+    if MARK not in result.data[name]:
+        return
+    result.data_why[name].append("TO FILL IN: where it lies on this machine")
+    reason = "It is not in the repository, and runs see nothing else."
+    if source.kind == "download":
+        reason = "It would be downloaded, but runs have no network."
+    whose = f"for {source.what}" if source.option else f"of {source.what}"
+    text = (
+        f"Where does the data {whose} lie on this machine, in the form that {source.place} expects? {reason}"
+    )
+    result.questions.append(missing(f"data.{name}.paths.local", text, source.place))
+
+
+def _out_of_reach(survey: Survey, source: Source, path: str) -> Question:
+    """A path above the project, where a run may not write, so that nothing can be linked to it."""
+    text = f"{source.place} reads {path}, which lies outside of the project, where runs have nothing: add an option for that path, or draft for a folder further up"
+    if survey.repository is not None and survey.repository.folder:
+        text += f" ({survey.repository.root} is the repository's)"
+    return missing("train.command", f"{text}.", source.place)
 
 
 def _exists(path: Path) -> bool:
@@ -281,14 +292,7 @@ def _name(source: Source) -> str:
     for word in words:
         plain = re.sub(r"[^a-z0-9]+", "_", word.lower()).strip("_")[:40].rstrip("_")
         plain = re.sub(r"_(?:dir|path|root|folder|file)$|^[\d_]+", "", plain)
-        if re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", plain) and plain not in (
-            "data",
-            "dataset",
-            "datasets",
-            "path",
-            "root",
-            "dir",
-        ):
+        if re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", plain) and plain not in _GENERIC:
             return plain
     return "data"
 
@@ -301,14 +305,12 @@ def _network(sources: Sequence[Source], result: Supplies) -> None:
     for source in sources[:20]:
         result.findings.append(found("download", source.what, source.place))
     result.questions.append(
-        Question(
-            key="train.command",
-            kind="confirm",
-            text=f"Runs have no network, and this would be fetched if it is used: {listed}{more}. If training or evaluation uses it, put it "
+        confirm(
+            "train.command",
+            f"Runs have no network, and this would be fetched if it is used: {listed}{more}. If training or evaluation uses it, put it "
             "on this machine, name the folder in a [data.NAME] table, and point the program there in both commands "
             "(for the Hugging Face hub: HF_HUB_OFFLINE=1 HF_HOME={data.NAME} before the program).",
-            file=first.file,
-            line=first.line,
+            first,
         )
     )
 

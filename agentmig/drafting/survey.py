@@ -7,10 +7,11 @@ from functools import cached_property
 from pathlib import Path
 
 from agentmig.drafting.checkpoints import Loaded, Saved, loads, saves
+from agentmig.drafting.cuda import CudaUse, cuda_uses
 from agentmig.drafting.data import Source, find_data
 from agentmig.drafting.findings import Hazard, Place
 from agentmig.drafting.graph import Project, Reach
-from agentmig.drafting.hazards import CudaUse, cuda_uses, find_hazards
+from agentmig.drafting.hazards import Seen, find_hazards, unwatched
 from agentmig.drafting.launches import Launch, Script, console_scripts, documented_launches
 from agentmig.drafting.lengths import Length, find_lengths
 from agentmig.drafting.metrics import Metric, metrics
@@ -193,7 +194,18 @@ class Survey:
     @cached_property
     def hazards(self) -> list[Hazard]:
         """What is known to go wrong."""
-        return find_hazards(self.modules, self.packages, self.tree.cuda_sources)
+        return find_hazards(
+            self.modules, cuda_uses(self.modules), self.packages, self.tree.cuda_sources, self.unwatched
+        )
+
+    @cached_property
+    def unwatched(self) -> list[Seen]:
+        """What keeps a verification from comparing steps."""
+        if self.train is None:
+            return []
+        return list(
+            unwatched(self.train.reach.modules, self.framework[0] not in ("torch", "accelerate", "DeepSpeed"))
+        )
 
     @cached_property
     def requirements(self) -> Requirements:

@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from posixpath import dirname, relpath
 
 from agentmig.drafting.checkpoints import switches
-from agentmig.drafting.findings import MARK, Finding, Question, found
+from agentmig.drafting.findings import MARK, Finding, Question, confirm, found, missing
 from agentmig.drafting.lengths import Length
-from agentmig.drafting.options import Option
 from agentmig.drafting.outputs import Output, output
 from agentmig.drafting.seeds import Seeds
 from agentmig.drafting.starting import Start, start
@@ -57,6 +56,8 @@ def training(survey: Survey, program: Program) -> Training:
     findings += [
         found("seed", f"{line.call} {line.constant or ''}".strip(), line.place) for line in seeds.lines[:5]
     ]
+    if not seeds.lines and not seeds.option:
+        findings.append(found("seed", "none: no line seeds a generator, and no option is called so"))
     if seeds.option:
         findings.append(
             found("seed", f"option {seeds.option.flag}, default {seeds.option.default}", seeds.option.place)
@@ -68,6 +69,7 @@ def training(survey: Survey, program: Program) -> Training:
     for length in survey.lengths[:2]:
         by = f"option {length.option.flag}" if length.option else "written in the code"
         findings.append(found("length", f"{_number(length.value)} {length.unit}, {by}", length.place))
+    arguments |= _limit(survey.lengths, arguments)
     why += _lengths(survey.lengths, arguments)
     questions += _length_questions(survey.lengths, arguments)
     documented = survey.launches_of(program)
@@ -88,21 +90,12 @@ def _seed(
     """The start of the command, arguments, comments and questions about the seed."""
     if seeds.option is not None:
         option = seeds.option
-        if not option.switch:
-            why = [f"{option.flag}: the seed ({option.place})"]
-            questions = []
-            if not seeds.lines and option.style == "flag" and not _trainer_seeds(program):
-                text = f"{option.flag} is accepted, but no line was found that seeds a generator with it: does the seed reach torch?"
-                questions = [
-                    Question(
-                        key="train.command",
-                        kind="confirm",
-                        text=text,
-                        file=option.place.file,
-                        line=option.place.line,
-                    )
-                ]
-            return words, {option.flag: option.given("{seed}")}, why, questions
+        why = [f"{option.flag}: the seed ({option.place})"]
+        questions = []
+        if not seeds.lines and option.style == "flag" and not _trainer_seeds(program):
+            text = f"{option.flag} is accepted, but no line was found that seeds a generator with it: does the seed reach torch?"
+            questions = [confirm("train.command", text, option.place)]
+        return words, {option.flag: option.given("{seed}")}, why, questions
     if seeds.variable is not None:
         name, place = seeds.variable
         return f"{name}={{seed}} {words}", {}, [f"{name}: the seed comes from the environment ({place})"], []
@@ -120,21 +113,16 @@ def _seed(
             [f"{program.path} sets no seed, so the command sets it before the program starts"],
             [],
         )
-    place = (
-        fixed[0].place
-        if fixed
-        else seeds.lines[0].place
-        if seeds.lines
-        else program.main.place(program.main.tree)
-    )
+    place = program.main.place(program.main.tree)
+    text = f"{program.path} has no option for a seed"
     if fixed:
+        place = fixed[0].place
         text = f"{place} writes the seed in the code ({fixed[0].call}({fixed[0].constant}))"
     elif seeds.lines:
+        place = seeds.lines[0].place
         text = f"{place} seeds a generator, but no option of the command line was found that sets the seed"
-    else:
-        text = f"{program.path} has no option for a seed"
     text += ": verification runs with fresh seeds. Add an option (such as --seed) that seeds every generator, commit that, and name it here."
-    question = Question(key="train.command", kind="missing", text=text, file=place.file, line=place.line)
+    question = missing("train.command", text, place)
     style = next((o.style for o in program.options if o.style in ("override", "assignment")), "flag")
     word = {"override": f"{MARK}-seed={{seed}}", "assignment": f"--{MARK}-seed={{seed}}"}.get(
         style, f"--{MARK}-seed {{seed}}"
@@ -190,12 +178,17 @@ def _optimizer_switch(program: Program) -> Iterator[tuple[str, str, str]]:
             )
 
 
+def _limit(lengths: list[Length], arguments: dict[str, str]) -> dict[str, str]:
+    """The option that ends a training which would go on for ever, for a person to fill in."""
+    option = lengths[0].option if lengths and lengths[0].is_endless else None
+    return {option.flag: option.given(MARK)} if option and option.flag not in arguments else {}
+
+
 def _lengths(lengths: list[Length], arguments: dict[str, str]) -> Iterator[str]:
     for length in lengths[:1]:
         if length.option is None:
             yield f"trains {_number(length.value)} {length.unit} ({length.place}); no option changes that"
         elif length.is_endless:
-            arguments.setdefault(length.option.flag, length.option.given(MARK))
             yield f"TO FILL IN: {length.option.flag} is {_number(length.value)} by default, which has no end ({length.place})"
         elif length.option.flag not in arguments:
             how = (
@@ -209,27 +202,24 @@ def _lengths(lengths: list[Length], arguments: dict[str, str]) -> Iterator[str]:
 def _length_questions(lengths: list[Length], arguments: dict[str, str]) -> Iterator[Question]:
     if not lengths:
         text = "How long does a run train? No number of epochs or steps was found, and a run has to end by itself."
-        yield Question(key="train.command", kind="confirm", text=text)
+        yield confirm("train.command", text)
     for length in lengths[:1]:
-        option: Option | None = length.option
+        option = length.option
         if length.is_endless and option is not None:
             text = f"How many {length.unit} shall a run train? {option.flag} is {_number(length.value)} by default, which has no end."
-            yield Question(
-                key="train.command", kind="missing", text=text, file=length.place.file, line=length.place.line
-            )
-        elif length.is_long and (option is None or "{" not in arguments.get(option.flag, "")):
-            how = (
-                f"add {option.given('N')} to train.command"
-                if option
-                else f"the number stands in the code at {length.place}"
-            )
+            yield missing("train.command", text, length.place)
+            continue
+        given = re.search(r"[ =](\d+)$", arguments.get(option.flag, "")) if option else None
+        actual = replace(length, value=float(given.group(1))) if given else length
+        if actual.is_long:
+            how = f"the number stands in the code at {length.place}"
+            if option:
+                how = f"put {option.given('N')} into train.command"
             text = (
-                f"Is {_number(length.value)} {length.unit} what a run should train? A verification trains at least 8 times "
+                f"Is {_number(actual.value)} {length.unit} what a run should train? A verification trains at least 8 times "
                 f"(5 seeds of the reference, 3 of the candidate); for less: {how}, and set train.timeout_s."
             )
-            yield Question(
-                key="train.command", kind="confirm", text=text, file=length.place.file, line=length.place.line
-            )
+            yield confirm("train.command", text, length.place)
 
 
 def _number(value: float | None) -> str:
