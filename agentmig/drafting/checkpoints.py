@@ -109,7 +109,7 @@ def _guards(module: Module, call: ast.Call) -> list[Guard]:
     guards = list(module.guards(call))
     function = module.function(call)
     if function:
-        callers = [c for c in module.calls if module.called(c).split(".")[-1] == function.name]
+        callers = module.calls_by_name.get(function.name, [])
         if len(callers) == 1:
             guards += module.guards(callers[0])
     return guards

@@ -74,7 +74,7 @@ def _is_guarded(module: Module, node: ast.AST) -> bool:
     guards = module.guards(node)
     function = module.function(node)
     if function is not None:
-        calls = [call for call in module.calls if module.called(call).split(".")[-1] == function.name]
+        calls = module.calls_by_name.get(function.name, [])
         guards += [guard for call in calls[:3] for guard in module.guards(call)]
     either = any(isinstance(parent, ast.BoolOp | ast.Try) for parent, _ in module.ancestors(node))
     return either or any(_GPU_WORDS.search(unparsed(guard.test)) for guard in guards)

@@ -18,7 +18,7 @@ _OPTION = re.compile(
     r"(?:_?(?:dir|path|root|folder|file|files|location))s?$|^(?:train|training|valid|val|test|eval)_(?:data|set|file)$|^(?:data|dataroot|data_?set|corpus|imagenet|root|input|db_path)$|(?:^|\.)data\w*\.(?:\w+_)?(?:path|root|dir|file)s?$",
     re.IGNORECASE,
 )
-_PATH_WORDS = re.compile(r"path|folder|director|location|file|root|\bdir\b", re.IGNORECASE)
+_PATH_WORDS = re.compile(r"path|folder|director|location|file|root|(?<![a-z])dir(?![a-z])", re.IGNORECASE)
 _READS = {
     "open": (0, "file"),
     "numpy.load": (0, "file"),
@@ -102,37 +102,25 @@ def find_data(reach: Reach, options: Sequence[Option], symbols: Symbols) -> list
 
 def is_path_option(option: Option) -> bool:
     """Whether an option that is called after data takes a path, and not a data set's name."""
-    if (
-        not _OPTION.search(option.name)
-        or option.switch
-        or option.choices
-        or isinstance(option.default, bool | int | float)
-    ):
+    default = option.default
+    if not _OPTION.search(option.name) or option.switch or option.choices:
         return False
-    if isinstance(option.default, str) and option.default:
-        return (
-            "/" in option.default
-            or bool(re.search(r"\.\w{2,5}$", option.default))
-            or bool(_PATH_WORDS.search(option.help))
-        )
+    if isinstance(default, bool | int | float):
+        return False
+    told = bool(_PATH_WORDS.search(option.help))
+    if isinstance(default, str) and default:
+        return told or option.style == "positional" or bool(re.search(r"/|\.\w{2,5}$", default))
     if re.search(r"\||name of|one of|choose", option.help):
         return False
-    return bool(
-        _PATH_WORDS.search(option.help)
-        or _PATH_WORDS.search(option.name)
-        or option.name in ("data", "dataroot", "imagenet")
-    )
+    return told or bool(_PATH_WORDS.search(option.name)) or option.name in ("data", "dataroot", "imagenet")
 
 
 def _options(options: Sequence[Option]) -> Iterator[Source]:
     for option in options:
         if is_path_option(option):
-            path = (
-                option.default
-                if isinstance(option.default, str) and option.default and "://" not in option.default
-                else None
-            )
-            fetched = isinstance(option.default, str) and "://" in option.default
+            default = option.default if isinstance(option.default, str) else ""
+            fetched = "://" in default
+            path = default if default and not fetched else None
             yield Source(
                 "download" if fetched else "option",
                 f"option {option.flag}",

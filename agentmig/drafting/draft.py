@@ -125,7 +125,12 @@ def _without_program(survey: Survey, path: str) -> Draft:
         data={},
         protected=always_protected(survey),
     )
-    questions = [missing("train.command", text), *about_repository(survey)]
+    evaluates = "Which program evaluates a checkpoint, and which line of its output holds the goal?"
+    questions = [
+        missing("train.command", text),
+        missing("evaluate.command", evaluates),
+        *about_repository(survey),
+    ]
     return Draft(text_of(parts), tuple(_declared(survey)), _sorted(questions))
 
 

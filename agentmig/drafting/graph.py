@@ -13,7 +13,7 @@ from agentmig.drafting.module import Import, Module
 from agentmig.drafting.tree import Tree
 
 _MOST_MODULES = 300
-_TARGET = re.compile(r"(?m)^\s*_target_\s*:\s*([\w.]+)")
+_TARGET = re.compile(r"(?m)^[ \t]*_target_[ \t]*:[ \t]*([\w.]+)")
 
 
 @dataclass
@@ -74,10 +74,10 @@ class Project:
         reach = Reach(program)
         # What is surely imported first, so that a module that is reached both ways counts as such.
         waiting, later = deque([(program, True)]), deque[tuple[str, bool]]()
-        known = {program}
+        known: set[str] = set()
         while (waiting or later) and len(reach.modules) < most:
             path, sure = waiting.popleft() if waiting else later.popleft()
-            if path in known and path != program:
+            if path in known:
                 continue
             known.add(path)
             module = self.module(path)

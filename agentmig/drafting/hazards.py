@@ -98,11 +98,6 @@ def _clipping(modules: Sequence[Module], seen: Sequence[Seen]) -> Iterator[Seen]
                 yield Seen("gradient clipping", text, "clip_before_reduction", module.place(call))
 
 
-def _steps(loop: ast.AST) -> bool:
-    """Whether a loop makes training steps."""
-    return any(isinstance(node, ast.Attribute) and node.attr == "backward" for node in ast.walk(loop))
-
-
 def _in_steps(module: Module) -> Iterator[Seen]:
     """Values that travel to the host in each step: inside the innermost loop that calls backward."""
     for call in module.calls:
@@ -110,7 +105,7 @@ def _in_steps(module: Module) -> Iterator[Seen]:
             continue
         loop = next(iter(module.loops(call)), None)
         now_and_then = any("%" in unparsed(guard.test) for guard in module.guards(call))
-        if loop is not None and not now_and_then and _steps(loop):
+        if loop is not None and not now_and_then and module.makes_steps(loop):
             text = f".{call.func.attr}() in the training loop waits for the device in each step"
             yield Seen("host sync in each step", text, "host_sync", module.place(call))
 

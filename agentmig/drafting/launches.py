@@ -176,7 +176,7 @@ def console_scripts(project: Project) -> list[Script]:
 
 def _declared(name: str, text: str) -> Iterator[tuple[str, str]]:
     if name == "setup.cfg":
-        for entry in re.finditer(r"(?m)^\s+([\w-]+)\s*=\s*([\w.]+:\w+)\s*$", text):
+        for entry in re.finditer(r"(?m)^[ \t]+([\w-]+)[ \t]*=[ \t]*([\w.]+:\w+)[ \t]*$", text):
             yield entry.group(1), entry.group(2)
         return
     try:

@@ -55,18 +55,19 @@ class Length:
 
 def find_lengths(reach: Reach, options: Sequence[Option], symbols: Symbols) -> list[Length]:
     """What decides how long training takes, the most direct one first."""
-    found = []
+    found: dict[str, Length] = {}
+    whole_first = sorted(
+        options, key=lambda option: (not re.search(r"total|max", option.name), len(option.name))
+    )
     for unit, pattern in (("epochs", _EPOCHS), ("steps", _STEPS)):
-        for option in sorted(
-            options, key=lambda option: (not re.search(r"total|max", option.name), len(option.name))
-        ):
+        for option in whole_first:
             if pattern.search(option.name) and not _NOT_A_LENGTH.search(option.name) and not option.switch:
                 value = option.default if isinstance(option.default, int | float) else None
-                found.append(Length(unit, option, value, option.place))
+                found.setdefault(option.flag, Length(unit, option, value, option.place))
     # A limit that is off (-1) beside another one that is on is no limit.
-    if any(not length.is_endless for length in found):
-        found = [length for length in found if not length.is_endless]
-    return found or _written(reach, symbols)
+    lengths = list(found.values())
+    ending = [length for length in lengths if not length.is_endless]
+    return ending or lengths or _written(reach, symbols)
 
 
 def _written(reach: Reach, symbols: Symbols) -> list[Length]:

@@ -122,7 +122,7 @@ def _in_line(line: Line, own: str | None) -> Iterator[Metric]:
     for index in holes:
         before = _text_at(pieces, index - 1)
         start, kind, rest = _label(before)
-        if kind is not None and _LINKING.fullmatch(rest):
+        if kind is not None and _LINKING.fullmatch(rest) and not _goes_on(pieces, index, rest):
             yield _metric(line, index - 1, start, _ratio_end(pieces, index), kind, own)
             pending = None
         elif kind is not None:
@@ -134,6 +134,14 @@ def _in_line(line: Line, own: str | None) -> Iterator[Metric]:
             named = _named_by_value(pieces, index)
             if named is not None and re.search(r"[A-Za-z]{3}", before):
                 yield _metric(line, index - 1, 0, index, named, own, weight=-2)
+
+
+def _goes_on(pieces: Sequence[str | Hole], index: int, rest: str) -> bool:
+    """Whether a value is part of the label, as in `accuracy on the {n} images: {a}`."""
+    if not re.search(r"[A-Za-z]", rest) or re.search(r"[:=]\s*$", rest):
+        return False
+    later = _text_at(pieces, index + 1)
+    return re.search(r"[:=]\s*$", later) is not None and _label(later)[1] is None and index + 2 < len(pieces)
 
 
 def _text_at(pieces: Sequence[str | Hole], index: int) -> str:
@@ -196,7 +204,7 @@ def _metric(
     score += 4 if held_out else 0
     score += 0.5 if part and part.group().lower() in ("test", "final") else 0
     score -= 5 if trained else 0
-    score -= 4 if any(_has_backward(loop) for loop in line.module.loops(line.call)) and not held_out else 0
+    score -= 4 if any(map(line.module.makes_steps, line.module.loops(line.call))) and not held_out else 0
     score -= 2.5 if _BEST.search(label.replace("_", " ")) else 0
     score -= 1.5 if re.search(r"[@_ -]?5\b", label) else 0
     score += 6 if own == line.module.path else 0
@@ -210,10 +218,6 @@ def _metric(
         line.place,
         score,
     )
-
-
-def _has_backward(loop: ast.AST) -> bool:
-    return any(isinstance(node, ast.Attribute) and node.attr == "backward" for node in ast.walk(loop))
 
 
 def _name(label: str, kind: _Kind, part: str) -> str:

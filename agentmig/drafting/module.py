@@ -57,6 +57,7 @@ class Module:
         self.tree, self.error = _parse(text)
         self._parents: dict[ast.AST, tuple[ast.AST, str]] = {}
         self._names: dict[ast.AST, str] = {}
+        self._stepping: dict[ast.AST, bool] = {}
 
     def place(self, node: ast.AST) -> Place:
         """Where a node stands."""
@@ -170,6 +171,21 @@ class Module:
                 break
             if isinstance(parent, ast.For | ast.AsyncFor | ast.While) and name == "body":
                 result.append(parent)
+        return result
+
+    def makes_steps(self, loop: ast.AST) -> bool:
+        """Whether a loop makes training steps: something in it is called `backward`."""
+        if loop not in self._stepping:
+            inside = (node.attr for node in ast.walk(loop) if isinstance(node, ast.Attribute))
+            self._stepping[loop] = "backward" in inside
+        return self._stepping[loop]
+
+    @cached_property
+    def calls_by_name(self) -> dict[str, list[ast.Call]]:
+        """Calls by the last part of what they call."""
+        result: dict[str, list[ast.Call]] = {}
+        for call in self.calls:
+            result.setdefault(self.called(call).split(".")[-1], []).append(call)
         return result
 
     @cached_property

@@ -69,7 +69,8 @@ def _placed(program: Program, saved: Saved) -> tuple[dict[str, str], str, str]:
     first = path[0] if path else Unknown()
     if isinstance(first, Opt) and not _NOT_OUTPUT.search(first.option.name):
         return _by_option(first.option, path[1:], saved.folder)
-    option = _folder_option(options_in(path), program.options)
+    known_start = isinstance(first, str) and bool(first.strip())
+    option = _folder_option(options_in(path), () if known_start else program.options)
     suffix = _suffix(path)
     if option is not None:
         return (
@@ -77,7 +78,7 @@ def _placed(program: Program, saved: Saved) -> tuple[dict[str, str], str, str]:
             _newest("{out}", _name_glob(path), suffix),
             f"{{out}}/final{suffix}",
         )
-    if isinstance(first, str) and first.strip():
+    if known_start:
         pattern = _glob(path)
         return {}, f' && cp "$(ls -t {pattern} | head -n 1)" {{out}}/final{suffix}', f"{{out}}/final{suffix}"
     return {}, "", f"{{out}}/{MARK}{suffix}"

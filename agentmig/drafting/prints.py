@@ -15,6 +15,7 @@ _PRINT = frozenset(
 )
 _MESSAGE = frozenset({"msg", "message", "text", "string", "str", "s", "line"})
 _PERCENT = re.compile(r"%(?:\((\w+)\))?([-+ #0]*(?:\*|\d+)?(?:\.\d+)?)([diouxXeEfFgGcrsa%])")
+_LONGEST_LINE = 2000
 _WRITES = re.compile(r"\bprint\(|sys\.stdout\.write|\.info\(")
 
 
@@ -80,8 +81,10 @@ def printed_lines(modules: Sequence[Module]) -> Iterator[Line]:
                 pieces = _pieces(module, given)
             else:
                 continue
-            for line in _lines(pieces):
-                yield Line(line, call, module)
+            for parts in _lines(pieces):
+                line = Line(parts, call, module)
+                if len(line.text) <= _LONGEST_LINE:
+                    yield line
 
 
 def _wrappers(modules: Sequence[Module]) -> dict[str, tuple[int, str]]:

@@ -24,9 +24,8 @@ _ASIDE = re.compile(
     r"(?:^|/)(?:tests?|docs?|benchmarks?|tools?|scripts|deploy|export|notebooks?|third_party|vendor|legacy)(?:/|$)"
 )
 _BACKWARD = re.compile(r"\.backward\s*\(|\.manual_backward\s*\(|\.zero_grad\s*\(")
-_TESTS = re.compile(
-    r"(?m)^\s*(?:import|from)\s+(?:pytest|unittest)\b(?=[\s\S]*^\s*(?:def test_|class \w*Test))"
-)
+_IMPORTS_TESTS = re.compile(r"(?m)^[ \t]*(?:import|from)[ \t]+(?:pytest|unittest)\b")
+_DEFINES_TESTS = re.compile(r"(?m)^[ \t]*(?:def test_|class \w*Test)")
 _MOST_INDIRECT = 12
 _NEAR = 60
 """Modules that are looked at to find out whether a program trains or evaluates."""
@@ -70,7 +69,7 @@ def training_programs(
         stem = basename(path).removesuffix(".py").lower()
         if not own and (_OTHER_NAME.search(stem) or not (path in started or _TRAINING_NAME.search(stem))):
             continue
-        if _TESTS.search(text) or not (_may_be_a_program(text) or path in started):
+        if _is_test(text) or not (_may_be_a_program(text) or path in started):
             continue
         module = project.module(path)
         if is_program(module) or path in started:
@@ -84,6 +83,11 @@ def training_programs(
         if any(trains(part) for part in project.reach(each.path).modules)
     ]
     return sorted(found, key=lambda candidate: (-candidate.score, candidate.path))
+
+
+def _is_test(text: str) -> bool:
+    """Whether it is a file of unit tests."""
+    return bool(_IMPORTS_TESTS.search(text) and _DEFINES_TESTS.search(text))
 
 
 def _may_be_a_program(text: str) -> bool:
@@ -123,7 +127,7 @@ def evaluation_program(project: Project, train: Reach) -> Reach | None:
             continue
         if ("torch" not in text and "lightning" not in text) or re.search(r"[_-]train|^train", stem):
             continue
-        if _TESTS.search(text) or _BACKWARD.search(text) or not is_program(project.module(path)):
+        if _is_test(text) or _BACKWARD.search(text) or not is_program(project.module(path)):
             continue
         reach = project.reach(path, _NEAR)
         if not any(_LOADS.search(part.text) for part in reach.modules):

@@ -111,7 +111,7 @@ def _requirements_file(
 
 
 def _is_requirement(text: str) -> bool:
-    return bool(
+    return len(text) < 300 and bool(
         re.fullmatch(r"[A-Za-z0-9][\w.-]*\s*(?:\[[\w\s,.-]*\])?\s*(?:\(?[<>=!~][^;]*\)?)?\s*(?:;.*)?", text)
     )
 

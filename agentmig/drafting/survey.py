@@ -254,7 +254,7 @@ class Survey:
         """Where the project first imports torch, or a library on top of it."""
         for path, text in self.tree.python.items():
             match = re.search(
-                r"(?m)^\s*(?:from\s+|import\s+(?:[\w.]+(?:\s+as\s+\w+)?\s*,\s*)*)(?:torch|lightning|pytorch_lightning|transformers|accelerate|fastai)\b",
+                r"(?m)^[ \t]*(?:from\s+|import\s+(?:[\w.]+(?:\s+as\s+\w+)?\s*,\s*)*)(?:torch|lightning|pytorch_lightning|transformers|accelerate|fastai)\b",
                 text,
             )
             if match:

@@ -318,12 +318,14 @@ class Symbols:
 
 
 def _calls_by_name(reach: Reach) -> dict[str, list[tuple[Module, ast.Call]]]:
-    """Calls by the last part of what they call; a class's calls also stand under its constructor."""
+    """Calls of what may be the project's own, by the last part of the name."""
     result: dict[str, list[tuple[Module, ast.Call]]] = {}
     for module in reach.modules:
         for call in module.calls:
-            if name := module.called(call).split(".")[-1]:
-                result.setdefault(name, []).append((module, call))
+            head, *rest = module.called(call).split(".")
+            # `torch.save(...)` is no call of a function `save` of the project's own.
+            if not (rest and head in reach.packages):
+                result.setdefault((rest or [head])[-1], []).append((module, call))
     return result
 
 

@@ -25,6 +25,7 @@ _SKIPPED = frozenset(
 _TEXTS = (".md", ".rst", ".txt", ".sh", ".bash", ".toml", ".cfg", ".yaml", ".yml", ".slurm", ".sbatch")
 _NAMES = ("makefile", "pipfile", "readme", "justfile", "dockerfile")
 _CUDA = (".cu", ".cuh")
+_LONGEST_LINE = 8000
 _ENVIRONMENT = ("pyvenv.cfg", "conda-meta", "bin/activate")
 """What marks a folder as a Python environment, whatever its name."""
 
@@ -159,7 +160,9 @@ def _read(tree: Tree, wanted: list[tuple[int, str, int]], bounds: Bounds) -> Non
         if path.lower().endswith(".py"):
             tree.python[path] = decode_python(data)
         else:
-            tree.texts[path] = data.decode("utf-8", errors="replace")
+            lines = data.decode("utf-8", errors="replace").split("\n")
+            # Nobody wrote a line of that length by hand, and patterns on it could take for ever.
+            tree.texts[path] = "\n".join(line if len(line) <= _LONGEST_LINE else "" for line in lines)
 
 
 def decode_python(data: bytes) -> str:

@@ -122,7 +122,9 @@ def test_where_there_is_nothing_to_draft_it_says_so(tmp_path: Path, files: dict[
         draft_workload(tmp_path)
 
 
-def test_files_that_nobody_can_parse_and_loops_of_links_do_not_keep_the_rest_from_being_read(tmp_path: Path) -> None:
+def test_files_that_nobody_can_parse_and_loops_of_links_do_not_keep_the_rest_from_being_read(
+    tmp_path: Path,
+) -> None:
     write(tmp_path, {"train.py": DDP, "old.py": "import torch\nprint 'x'\n"})
     (tmp_path / "latin.py").write_bytes(b"# -*- coding: latin-1 -*-\nimport torch\nname = '\xe9'\n")
     (tmp_path / "loop").symlink_to(tmp_path)
