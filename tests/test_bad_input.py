@@ -59,6 +59,12 @@ def test_a_base_commit_that_does_not_exist(tmp_path: Path) -> None:
     _refused(_run(folder), "no commit 'v9'", "git log")
 
 
+def test_a_candidate_that_does_not_exist(tmp_path: Path) -> None:
+    folder = tiny(tmp_path / "project", NO_TORCH)
+    done = agentmig(tmp_path, "verify", folder, "--candidate", "no-such-branch")
+    _refused(done, "no commit 'no-such-branch'")
+
+
 def test_a_dirty_project_is_said_before_anything_is_spent(tmp_path: Path) -> None:
     folder = tiny(tmp_path / "project", NO_TORCH)
     (folder / "train.py").write_text("print('other')\n")
@@ -152,7 +158,7 @@ try:
         while True:
             put(journal, FeedbackSent, text="x" * 9000, about="y")
 except AgentmigError as error:
-    print(error)
+    print(len(journal.events), error)
 shutil.copy(run / "journal.jsonl", {str(tmp_path / "copy")!r})
 """
     mount = ["bwrap", "--dev-bind", "/", "/", "--size", str(128 * 1024), "--tmpfs", str(disk)]
@@ -164,6 +170,7 @@ shutil.copy(run / "journal.jsonl", {str(tmp_path / "copy")!r})
     (tmp_path / "copy").rename(kept / "journal.jsonl")
     events = read_journal(kept)
     assert 10 <= len(events) <= 15
+    assert len(events) == int(done.stdout.split()[0])  # what was told as written is what is there
     with Journal(kept) as journal:
         put(journal, MigrationFinished, verdict="stopped", reason="it goes on")
     assert len(read_journal(kept)) == len(events) + 1

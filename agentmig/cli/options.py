@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from agentmig.cli.common import run_names
-from agentmig.drafting.draft import unfilled
 from agentmig.errors import AgentmigError
 from agentmig.execution.isolation import Isolation, choose_isolation
 from agentmig.settings import settings
 from agentmig.spec import load_workload
+from agentmig.spec.unfilled import unfilled
 from agentmig.supervisor.inputs import Inputs, read_inputs
 
 

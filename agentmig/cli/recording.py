@@ -56,7 +56,7 @@ def go_on(
     live = Live(Console(highlight=False, soft_wrap=True), quiet or as_json, looks)
     with Journal(folder, live.event) as journal:
         live.catch_up(list(journal.events))
-        with _said_how_to_go_on(folder, live.console), live, closing(journal):
+        with _said_how_to_go_on(folder), live, closing(journal):
             asyncio.run(whole())
         events = list(journal.events)
     if also:
@@ -65,10 +65,11 @@ def go_on(
 
 
 @contextmanager
-def _said_how_to_go_on(folder: Path, console: Console) -> Iterator[None]:
+def _said_how_to_go_on(folder: Path) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, asyncio.CancelledError):
+        console = Console(stderr=True, highlight=False, soft_wrap=True)
         console.print(f"interrupted; what was recorded is kept. Go on with: agentmig resume {folder.name}")
         raise KeyboardInterrupt from None
 

@@ -66,7 +66,7 @@ class _Ground:
             else:
                 opened = await asyncio.to_thread(project.open_project, chosen, Path(scratch))
             if cache:
-                self.interpreters = await of_workload(chosen, opened.code, cache)
+                self.interpreters = of_workload(chosen, opened.code, cache)
         found = {f"environment {each.name}": each.finding for each in self.interpreters}
         return [finding.named(name, "workload") for name, finding in {**opened.findings, **found}.items()]
 

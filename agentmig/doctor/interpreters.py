@@ -35,7 +35,7 @@ class Interpreter:
         return self.built is None and self.finding.state == "warn"
 
 
-async def of_workload(workload: Workload, code: Path | None, cache: Path) -> list[Interpreter]:
+def of_workload(workload: Workload, code: Path | None, cache: Path) -> list[Interpreter]:
     """The environments that the reference and the targets use, in the order in which a run builds them.
 
     Args:
@@ -45,27 +45,20 @@ async def of_workload(workload: Workload, code: Path | None, cache: Path) -> lis
     """
     users = [workload.reference.environment, *(t.environment for t in workload.targets.values())]
     return [
-        await _find(name, workload.environments[name], workload.file, code, cache)
-        for name in dict.fromkeys(users)
+        _find(name, workload.environments[name], workload.file, code, cache) for name in dict.fromkeys(users)
     ]
 
 
-async def _find(
-    name: str, environment: Environment, file: Path, code: Path | None, cache: Path
-) -> Interpreter:
+def _find(name: str, environment: Environment, file: Path, code: Path | None, cache: Path) -> Interpreter:
     if code is None and environment.requirements_file:
         return Interpreter(name, None, warn("not looked for: its requirements file is in the project"))
     try:
-        if environment.kind == "python":
-            built = await environments.build(name, environment, code or file.parent)  # builds nothing
-            return Interpreter(name, built, ok(f"the interpreter {built.python}"))
-        key = environments.environment_key(name, environment, code or file.parent)
+        built = environments.find(name, environment, code or file.parent, cache)
     except AgentmigError as error:
         return Interpreter(name, None, missing(str(error), f"correct environments.{name} in {file}"))
-    folder = cache / "environments" / key
-    if (folder / environments._MARKER).exists():
-        built = Built(name, key, folder / "bin" / "python", True, True, 0.0)
-        return Interpreter(name, built, ok(f"built, in {folder}"))
+    if built:
+        how = f"built, in {built.prefix}" if built.ours else f"the interpreter {built.python}"
+        return Interpreter(name, built, ok(how))
     found = _builder(environment) or warn("not built yet", f"agentmig reference make {file}")
     return Interpreter(name, None, found)
 
@@ -91,7 +84,7 @@ def of_cache(cache: Path) -> list[Interpreter]:
 
 
 def _kept(folder: Path) -> Iterator[Interpreter]:
-    for marker in sorted(folder.glob(f"*/{environments._MARKER}")):
+    for marker in sorted(folder.glob(f"*/{environments.MARKER}")):
         place = marker.parent
         try:
             name = f"{json.loads(marker.read_text())['name']} ({place.name[:6]})"

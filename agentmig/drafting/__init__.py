@@ -8,6 +8,5 @@ that each choice rests on. What isn't there becomes a question, and `FILL-IN` in
 
 from agentmig.drafting.door import DraftingError, draft_workload
 from agentmig.drafting.findings import Document, Finding, Hazard, Question
-from agentmig.drafting.unfilled import unfilled
 
-__all__ = ["Document", "DraftingError", "Finding", "Hazard", "Question", "draft_workload", "unfilled"]
+__all__ = ["Document", "DraftingError", "Finding", "Hazard", "Question", "draft_workload"]

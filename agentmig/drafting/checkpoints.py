@@ -165,33 +165,16 @@ def loads(reach: Reach, symbols: Symbols) -> list[Loaded]:
     for module in reach.modules:
         for call in module.calls:
             called = module.called(call)
-            if called in names and (given := argument(call, *names[called])) is not None:
-                found.append(
-                    Loaded(
-                        symbols.evaluate(module, given),
-                        tuple(_guards(module, call)),
-                        module,
-                        module.place(call),
-                    )
-                )
+            if called in names:
+                given = argument(call, *names[called])
             elif called.endswith(".load_from_checkpoint") and call.args:
-                found.append(
-                    Loaded(
-                        symbols.evaluate(module, call.args[0]),
-                        tuple(_guards(module, call)),
-                        module,
-                        module.place(call),
-                    )
-                )
-            elif (given := keyword(call, "ckpt_path")) is not None and constant(given) is None:
-                found.append(
-                    Loaded(
-                        symbols.evaluate(module, given),
-                        tuple(_guards(module, call)),
-                        module,
-                        module.place(call),
-                    )
-                )
+                given = call.args[0]
+            else:
+                given = keyword(call, "ckpt_path")
+                given = given if constant(given) is None else None
+            if given is not None:
+                path, guards = symbols.evaluate(module, given), tuple(_guards(module, call))
+                found.append(Loaded(path, guards, module, module.place(call)))
     return found
 
 

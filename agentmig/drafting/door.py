@@ -8,8 +8,8 @@ from agentmig.drafting.draft import draft, validated
 from agentmig.drafting.findings import Document, one_line
 from agentmig.drafting.survey import Survey
 from agentmig.drafting.tree import Bounds
-from agentmig.drafting.unfilled import unfilled
 from agentmig.errors import AgentmigError
+from agentmig.spec.unfilled import unfilled
 
 
 class DraftingError(AgentmigError):

@@ -15,14 +15,15 @@ from agentmig.drafting.asking import (
 )
 from agentmig.drafting.environments import environments
 from agentmig.drafting.evaluating import Evaluation, evaluation
-from agentmig.drafting.findings import MARK, Finding, Place, Question, found, missing
+from agentmig.drafting.findings import Finding, Place, Question, found, missing
 from agentmig.drafting.goal import Aim, aim, unknown_aim
 from agentmig.drafting.starting import Start
 from agentmig.drafting.survey import Survey
 from agentmig.drafting.text import Command, Parts, text_of
 from agentmig.drafting.training import Training, training
-from agentmig.drafting.unfilled import unfilled as unfilled
 from agentmig.spec import Workload, load_workload
+from agentmig.spec.unfilled import MARK
+from agentmig.spec.unfilled import unfilled as unfilled
 
 
 @dataclass(frozen=True)

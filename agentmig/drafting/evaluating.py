@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from posixpath import dirname, normpath, relpath
 
 from agentmig.drafting.checkpoints import Loaded, switches
-from agentmig.drafting.findings import MARK, Finding, Place, Question, found, missing
+from agentmig.drafting.findings import Finding, Place, Question, found, missing
 from agentmig.drafting.module import Module
 from agentmig.drafting.options import Option, quoted
 from agentmig.drafting.starting import folder_of, needs_launcher, search_path
@@ -14,6 +14,7 @@ from agentmig.drafting.supplying import ordered, supply
 from agentmig.drafting.survey import Program, Survey
 from agentmig.drafting.symbolic import Opt, literal
 from agentmig.drafting.training import Training
+from agentmig.spec.unfilled import MARK
 
 _CHECKPOINT = re.compile(
     r"ckpt|checkpoint|weights?(?:_path|_file)?$|^(?:trained_)?model_?(?:path|file|name_or_path)?$|resume|restore|load(?:_from|_model|_path)?$|snapshot",

@@ -6,9 +6,6 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-MARK = "FILL-IN"
-"""Stands in every value of a draft that only a person can give."""
-
 
 @dataclass(frozen=True, order=True)
 class Place:

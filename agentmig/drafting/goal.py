@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from agentmig.drafting.evaluating import Evaluation
-from agentmig.drafting.findings import MARK, Finding, Place, Question, confirm, found, missing
+from agentmig.drafting.findings import Finding, Place, Question, confirm, found, missing
 from agentmig.drafting.metrics import Direction, Metric, Unit
 from agentmig.drafting.survey import Program
+from agentmig.spec.unfilled import MARK
 
 _MARGINS: dict[Unit, tuple[float, str]] = {
     "percent": (1.0, "one point, if the metric is in percent"),

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from posixpath import basename, normpath, splitext
 
 from agentmig.drafting.checkpoints import Saved, switches
-from agentmig.drafting.findings import MARK, Finding, Question, confirm, found, missing
+from agentmig.drafting.findings import Finding, Question, confirm, found, missing
 from agentmig.drafting.options import Option, quoted
 from agentmig.drafting.supplying import FOLDER_OPTION
 from agentmig.drafting.survey import Program, Survey
 from agentmig.drafting.symbolic import Opt, Template, Unknown, literal, options_in
+from agentmig.spec.unfilled import MARK
 
 _KEY = "train.checkpoint"
 _NOT_OUTPUT = re.compile(r"resume|load|restore|pretrain|data", re.IGNORECASE)

@@ -8,10 +8,11 @@ from posixpath import basename, dirname, isabs, join, normpath
 
 from agentmig.drafting.data import Source, is_path_option
 from agentmig.drafting.documented import given_in, in_every_launch
-from agentmig.drafting.findings import MARK, Finding, Question, confirm, found, missing
+from agentmig.drafting.findings import Finding, Question, confirm, found, missing
 from agentmig.drafting.launches import Launch
 from agentmig.drafting.options import Option, quoted
 from agentmig.drafting.survey import Program, Survey
+from agentmig.spec.unfilled import MARK
 
 _MODE = re.compile(r"^(?:mode|phase|task|action|command|cmd|stage|run_mode)$")
 FOLDER_OPTION = re.compile(

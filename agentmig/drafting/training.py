@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from posixpath import dirname, relpath
 
 from agentmig.drafting.checkpoints import switches
-from agentmig.drafting.findings import MARK, Finding, Question, confirm, found, missing
+from agentmig.drafting.findings import Finding, Question, confirm, found, missing
 from agentmig.drafting.lengths import Length
 from agentmig.drafting.outputs import Output, output
 from agentmig.drafting.seeds import Seeds
 from agentmig.drafting.starting import Start, start
 from agentmig.drafting.supplying import Supplies, ordered, supply
 from agentmig.drafting.survey import Program, Survey
+from agentmig.spec.unfilled import MARK
 
 
 @dataclass(frozen=True)

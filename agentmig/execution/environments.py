@@ -23,7 +23,8 @@ from agentmig.probe.loader import PTH_LINE, install
 from agentmig.settings import settings
 from agentmig.spec.workload import Environment
 
-_MARKER = "agentmig-environment.json"
+MARKER = "agentmig-environment.json"
+"""A file that only a finished environment holds; it says of what it is made."""
 _BUILD_TIMEOUT_S = 3600.0
 
 
@@ -92,7 +93,7 @@ async def build(
     folder = (root or cache_root()) / "environments" / key
     begin = time.monotonic()
     with _lock(folder):
-        cached = (folder / _MARKER).exists()
+        cached = (folder / MARKER).exists()
         if not cached:
             await _install(name, environment, requirements, folder, project, on_line)
     return Built(name, key, folder / "bin" / "python", True, cached, time.monotonic() - begin)
@@ -115,10 +116,15 @@ def environment_key(name: str, environment: Environment, project: Path) -> str:
     return _key(environment, _requirements(name, environment, project))
 
 
-def is_built(name: str, environment: Environment, project: Path) -> bool:
-    """Whether `build` would find the environment there; arguments and errors are those of `environment_key`."""
+def find(name: str, environment: Environment, project: Path, root: Path | None = None) -> Built | None:
+    """The environment that `build` would find there, or None; arguments and errors are those of `build`."""
+    if environment.kind == "python":
+        return _existing(name, environment, project)
     key = environment_key(name, environment, project)
-    return environment.kind == "python" or (cache_root() / "environments" / key / _MARKER).exists()
+    folder = (root or cache_root()) / "environments" / key
+    return (
+        Built(name, key, folder / "bin" / "python", True, True, 0.0) if (folder / MARKER).exists() else None
+    )
 
 
 def _not_a_container(name: str, environment: Environment) -> None:
@@ -219,7 +225,7 @@ async def _install(
             )
     site = next((folder / "lib").glob("python3*/site-packages"))
     install(site)
-    (folder / _MARKER).write_text(
+    (folder / MARKER).write_text(
         json.dumps({"name": name, "requirements": requirements, "setup": environment.setup})
     )
 

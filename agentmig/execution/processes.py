@@ -121,8 +121,8 @@ async def run_process(
     )
 
 
-def marked(mark: str) -> list[psutil.Process]:
-    """Processes that inherited a value of `MARK`, also those that left their parents and sessions.
+def marked(mark: str | None) -> list[psutil.Process]:
+    """Processes that inherited a value of `MARK` (any, for None), also those that left their parents and sessions.
 
     Behind bubblewrap the environment is another; there the PID namespace ends whatever was started.
     """
@@ -168,7 +168,8 @@ def _end_all(pid: int, mark: str) -> int:
     return killed
 
 
-def _is_marked(pid: int, mark: str) -> bool:
+def _is_marked(pid: int, mark: str | None) -> bool:
+    wanted = f"{MARK}=" if mark is None else f"{MARK}={mark}\0"
     place = Path(f"/proc/{pid}")
     for _ in range(_LOOKS):
         try:
@@ -177,7 +178,7 @@ def _is_marked(pid: int, mark: str) -> bool:
         except OSError:
             return False  # gone meanwhile, another user's, or the kernel's
         if environ:
-            return f"{MARK}={mark}\0".encode() in environ
+            return wanted.encode() in environ
         time.sleep(_PAUSE_S)  # empty while it is being replaced by another program: look again
     return False
 

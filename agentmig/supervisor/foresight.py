@@ -4,7 +4,7 @@ from pathlib import Path
 
 from agentmig.errors import AgentmigError
 from agentmig.execution.changes import uncommitted
-from agentmig.execution.environments import is_built
+from agentmig.execution.environments import find
 from agentmig.journal import State, fold, read_journal
 from agentmig.journal.store import FILE
 from agentmig.settings import settings
@@ -55,4 +55,4 @@ def _to_build(here: Site) -> list[str]:
     workload = here.workload
     needed = [workload.reference.environment, *(target.environment for target in workload.targets.values())]
     code = here.repository.checkout(here.repository.base, here.folder / "requirements")
-    return [name for name in dict.fromkeys(needed) if not is_built(name, workload.environments[name], code)]
+    return [name for name in dict.fromkeys(needed) if find(name, workload.environments[name], code) is None]

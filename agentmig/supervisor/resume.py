@@ -4,7 +4,6 @@ What is in the journal counts, and nothing else. An attempt whose end nobody saw
 the session without an end as interrupted, and what the earlier supervisor left running is ended first.
 """
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import psutil
 
 from agentmig.errors import AgentmigError
 from agentmig.execution.isolation import Isolation
-from agentmig.execution.processes import end_tree
+from agentmig.execution.processes import end_tree, marked
 from agentmig.execution.repository import Repository
 from agentmig.journal import Journal, State, fold
 from agentmig.journal.events import AttemptFinished, Intervention, MigrationResumed, Outcome, SessionEnded
@@ -120,14 +119,13 @@ async def reopen(
 
 
 def end_leftovers(folder: Path) -> int:
-    """End processes that work in a run's folder; returns how many there were.
+    """End processes of agentmig that work in a run's folder; returns how many there were.
 
-    Only for a run whose journal this process holds: nobody else has a right to work there.
+    Only for a run whose journal this process holds: no other supervisor can be theirs. A person's own shell or editor in
+    that folder is left alone.
     """
     root = folder.resolve()
-    mine = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
-    found = [p for p in psutil.process_iter() if p.pid not in mine and _works_in(p, root)]
-    return sum(end_tree(process.pid) for process in found)
+    return sum(end_tree(process.pid) for process in marked(None) if _works_in(process, root))
 
 
 def _works_in(process: psutil.Process, root: Path) -> bool:

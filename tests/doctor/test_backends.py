@@ -127,7 +127,7 @@ def test_a_torch_that_breaks_is_told_in_a_line(
 
 
 def test_a_torch_that_hangs_is_ended(python_with: Callable[[str], Path]) -> None:
-    python = python_with("import time; print('stuck', flush=True); time.sleep(1000)")
+    python = python_with("import signal; print('stuck', flush=True); signal.pause()")
     trial = asyncio.run(start([str(python)], ["-", "torch"], ENV, timeout_s=2.0))
     assert judge(trial, "torch", "CPU", "get", "repair").state == "broken"
 

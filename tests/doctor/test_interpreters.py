@@ -1,4 +1,3 @@
-import asyncio
 import json
 import sys
 from collections.abc import Callable
@@ -23,7 +22,7 @@ def _kept(cache: Path, key: str, name: str = "base") -> Path:
 
 
 def _only(workload: Workload, code: Path | None, cache: Path) -> Interpreter:
-    (found,) = asyncio.run(of_workload(workload, code, cache))
+    (found,) = of_workload(workload, code, cache)
     return found
 
 

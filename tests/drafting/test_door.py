@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentmig.drafting import Document, DraftingError, draft_workload, unfilled
+from agentmig.drafting import Document, DraftingError, draft_workload
 from agentmig.spec import load_workload
+from agentmig.spec.unfilled import unfilled
 from agentmig.spec.workload import Workload
 from tests.execution.projects import write
 

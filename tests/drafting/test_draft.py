@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agentmig.drafting.draft import draft, validated
 from agentmig.drafting.survey import Survey
-from agentmig.drafting.unfilled import unfilled
+from agentmig.spec.unfilled import unfilled
 from tests.drafting.programs import survey_of
 from tests.execution.projects import write
 

@@ -1,10 +1,7 @@
 import csv
 import io
 import re
-import shutil
-import subprocess
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -213,20 +210,6 @@ def test_any_text_is_balanced_in_latex(text: str) -> None:
 
 def test_a_row_that_begins_with_a_bracket_is_no_argument_of_the_row_before() -> None:
     assert "\n{}[first" in formats.latex(_hostile(), "migrations")
-
-
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no LaTeX on this machine")
-def test_latex_compiles(tmp_path: Path) -> None:
-    view = _hostile()
-    rows = view.migrations.rows * 50
-    long = view.model_copy(update={"migrations": view.migrations.model_copy(update={"rows": rows})})
-    (tmp_path / "tables.tex").write_text(formats.latex(long), encoding="utf-8")
-    (tmp_path / "paper.tex").write_text(
-        r"\documentclass{article}\usepackage{booktabs,longtable}\begin{document}\input{tables}\end{document}"
-    )
-    command = ["pdflatex", "-draftmode", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-2000:]
 
 
 def test_one_table_alone() -> None:

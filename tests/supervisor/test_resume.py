@@ -1,13 +1,12 @@
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
 
 from agentmig.execution.isolation import Isolation
+from agentmig.execution.processes import MARK
 from agentmig.journal import Journal, fold
 from agentmig.journal.events import (
     AttemptStarted,
@@ -125,20 +124,20 @@ def test_a_run_that_never_began_is_begun_anew() -> None:
         resumable(fold([]), "run")
 
 
-def test_processes_that_work_in_the_folder_are_ended_and_no_others(tmp_path: Path) -> None:
+def test_what_agentmig_left_in_the_folder_is_ended_and_a_persons_own_shell_is_not(tmp_path: Path) -> None:
     inside, outside = tmp_path / "run" / "worktree", tmp_path / "run-2"
     inside.mkdir(parents=True)
     outside.mkdir()
     wait = [sys.executable, "-c", "import signal; signal.pause()"]
-    left = subprocess.Popen(wait, cwd=inside, start_new_session=True)
-    other = subprocess.Popen(wait, cwd=outside, start_new_session=True)
+    ours = {**os.environ, MARK: "of an earlier supervisor"}
+    left = subprocess.Popen(wait, cwd=inside, env=ours, start_new_session=True)
+    other_run = subprocess.Popen(wait, cwd=outside, env=ours, start_new_session=True)
+    person = subprocess.Popen(wait, cwd=inside, start_new_session=True)
     try:
         assert end_leftovers(tmp_path / "run") == 1
         assert left.poll() is not None
-        assert psutil.pid_exists(other.pid) and other.poll() is None
+        assert other_run.poll() is None and person.poll() is None
     finally:
-        os.kill(other.pid, signal.SIGKILL)
-        other.wait()
-        if left.poll() is None:
-            left.kill()
-            left.wait()
+        for process in (left, other_run, person):
+            process.kill()
+            process.wait()

@@ -1,8 +1,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from agentmig.drafting import unfilled
 from agentmig.spec import load_workload
+from agentmig.spec.unfilled import unfilled
 
 
 def test_keys_whose_values_hold_the_mark(workload_file: Callable[[str], Path], minimal: str) -> None:

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
-from agentmig.drafting.findings import MARK
-from agentmig.spec import Workload
+from agentmig.spec.workload import Workload
+
+MARK = "FILL-IN"
+"""Stands in every value of a drafted workload file that only a person can give."""
 
 
 def unfilled(workload: Workload) -> list[str]:
