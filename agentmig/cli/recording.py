@@ -13,6 +13,7 @@ from rich.console import Console
 from agentmig.cli.live import Live
 from agentmig.cli.show import conclude
 from agentmig.journal import Event, Journal
+from agentmig.journal.store import FILE
 from agentmig.settings import settings
 from agentmig.spec import Workload
 from agentmig.supervisor.closing import closing
@@ -56,7 +57,7 @@ def go_on(
     live = Live(Console(highlight=False, soft_wrap=True), quiet or as_json, looks)
     with Journal(folder, live.event) as journal:
         live.catch_up(list(journal.events))
-        with _said_how_to_go_on(folder), live, closing(journal):
+        with _said_how_to_go_on(journal, folder), live, closing(journal):
             asyncio.run(whole())
         events = list(journal.events)
     if also:
@@ -65,12 +66,13 @@ def go_on(
 
 
 @contextmanager
-def _said_how_to_go_on(folder: Path) -> Iterator[None]:
+def _said_how_to_go_on(journal: Journal, folder: Path) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, asyncio.CancelledError):
         console = Console(stderr=True, highlight=False, soft_wrap=True)
-        console.print(f"interrupted; what was recorded is kept. Go on with: agentmig resume {folder.name}")
+        kept = f"what was recorded is kept. Go on with: agentmig resume {folder.name}"
+        console.print(f"interrupted; {kept if journal.events else 'nothing had begun'}")
         raise KeyboardInterrupt from None
 
 
@@ -80,6 +82,6 @@ def _removed_if_empty(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        journal = folder / "journal.jsonl"
+        journal = folder / FILE
         if not journal.exists() or journal.stat().st_size == 0:
             shutil.rmtree(folder, ignore_errors=True)
