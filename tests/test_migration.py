@@ -22,7 +22,9 @@ SHORTER = [
     ("chips = 4", "chips = 2"),
     ("--out {out}", "--out {out} --epochs 5"),
     ("seeds = 4", "seeds = 3"),
-    ("margin = 0.015", "margin = 0.05"),
+    # The seeds are drawn after the claim, so the goal varies from run to run: three short trainings on each side differ
+    # by up to 0.03, and with so few degrees of freedom 0.05 was once not shown. What is held here isn't the statistics.
+    ("margin = 0.015", "margin = 0.2"),
     ("[acceptance.semantics]", "[acceptance.goal]\nlooks = [3]\n\n[acceptance.semantics]"),
 ]
 
