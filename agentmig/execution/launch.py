@@ -2,7 +2,10 @@
 
 import json
 import os
+import socket
+import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -15,6 +18,18 @@ from agentmig.spec.workload import Target, Workload
 
 PROBE: Path = PROBE_FOLDER
 """The probe's sources; they lie beside agentmig and are read by every watched run."""
+
+
+_CUBE = {1: "1,1,1", 2: "1,2,1", 4: "2,2,1", 8: "2,2,2"}
+_SQUARE = {1: "1,1,1", 4: "2,2,1", 8: "2,4,1"}
+_TOPOLOGIES = {
+    "v4": _CUBE,
+    "v5p": _CUBE,
+    "v5e": _SQUARE,
+    "v6e": _SQUARE,
+    "v7": {2: "1,1,1,2", 4: "1,2,1,2", 8: "2,2,1,2"},
+}
+"""Shapes that TorchTPU 0.2.0 knows for so many devices of one host; a v7 chip is two devices."""
 
 
 class LaunchError(AgentmigError):
@@ -31,6 +46,9 @@ class Plan:
     dropout: bool = True
     reference: Path | None = None
     teacher_forced: bool = False
+    replay: bool = False
+    short: list[int] | None = None
+    stress: bool = False
     perturb: float = 0.0
     values: bool = True
 
@@ -77,6 +95,12 @@ def require_hardware(name: str, target: Target) -> None:
             f"targets.{name}: this machine has no {target.accelerator} ({' or '.join(devices[target.backend])} is missing); "
             "run on a machine that has it, or set emulated = true to verify on stand-ins, which every report will say"
         )
+    shapes = _TOPOLOGIES.get(target.accelerator, {target.chips: ""})
+    if target.backend == "torch_tpu" and target.chips not in shapes:
+        raise LaunchError(
+            f"targets.{name}.chips: TorchTPU has no topology for {target.chips} devices of {target.accelerator} on one "
+            f"host; it knows {', '.join(map(str, shapes))}"
+        )
 
 
 def accelerators() -> list[Path]:
@@ -112,7 +136,8 @@ def environment(
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
-        **_hardware(target, chips),
+        # A command that names no number of chips starts one process, which drives all of them.
+        **_hardware(target, chips, 1 if "{chips}" in workload.train_command(target) else chips),
         **(target.env if target else workload.reference.env),
         **extra,
         **{name: os.environ[name] for name in secrets if name in os.environ},
@@ -124,23 +149,63 @@ def environment(
     return env
 
 
-def _hardware(target: Target | None, chips: int) -> dict[str, str]:
+def _hardware(target: Target | None, chips: int, devices: int) -> dict[str, str]:
+    """Variables of a target's hardware; `devices` is how many of the chips each process drives."""
     on_cpu = {
-        # One process a chip shares this machine's cores; more threads than cores only wait for each other.
-        "OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // chips)),
+        # The processes share this machine's cores; more threads than cores only wait for each other.
+        "OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) * devices // chips)),
         # Gloo looks its own host name up, which a network namespace can't answer.
         "GLOO_SOCKET_IFNAME": "lo",
         "CUDA_VISIBLE_DEVICES": "",
         "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
     }
     if target is None:
-        return {"GLOO_SOCKET_IFNAME": "lo"} if Path("/dev/nvidia0").exists() else on_cpu
+        return _cuda(chips) if Path("/dev/nvidia0").exists() else on_cpu
     if target.backend == "xla":
         return (
-            {**on_cpu, "PJRT_DEVICE": "CPU", "CPU_NUM_DEVICES": "1"}
+            {**on_cpu, "PJRT_DEVICE": "CPU", "CPU_NUM_DEVICES": str(devices)}
             if target.emulated
-            else {"PJRT_DEVICE": "TPU"}
+            else {"PJRT_DEVICE": "TPU", **_described_by_the_machine()}
         )
     if target.backend == "cpu" or target.emulated:
         return on_cpu
-    return {}
+    return _cuda(chips) if target.backend == "cuda" else _torch_tpu(target.accelerator, chips)
+
+
+def _cuda(chips: int) -> dict[str, str]:
+    """As many cards as the run is to use, of those that agentmig itself may use: a program takes what it sees."""
+    allowed = os.environ.get("CUDA_VISIBLE_DEVICES")
+    cards = [str(index) for index in range(chips)] if allowed is None else allowed.split(",")
+    return {
+        "GLOO_SOCKET_IFNAME": "lo",
+        "NCCL_SOCKET_IFNAME": "lo",
+        "CUDA_VISIBLE_DEVICES": ",".join(cards[:chips]),
+        "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
+    }
+
+
+def _torch_tpu(accelerator: str, chips: int) -> dict[str, str]:
+    """What TorchTPU's ranks must find the same before a launcher starts them (its `set_tpu_launch_env`)."""
+    shape = _TOPOLOGIES.get(accelerator, {}).get(chips)
+    return {
+        "GLOO_SOCKET_IFNAME": "lo",
+        "CUDA_VISIBLE_DEVICES": "",
+        "TORCH_DEVICE_BACKEND_AUTOLOAD": "1",
+        **_described_by_the_machine(),
+        **({"TORCH_TPU_TOPOLOGY": shape} if shape else {}),
+        "TORCH_TPU_SLICEBUILDER_ADDRESSES": ",".join(f"localhost:{port}" for port in _free_ports(chips)),
+        "TORCH_TPU_XPROF_SESSION_ID": str(time.time_ns()),
+    }
+
+
+def _described_by_the_machine() -> dict[str, str]:
+    """Variables that tell libtpu what it otherwise asks a metadata server, which an isolated run can't reach."""
+    return {name: value for name, value in os.environ.items() if name.startswith("TPU_")}
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]

@@ -224,6 +224,11 @@ _ALL = [
         "dropped.",
     ),
     _silent(
+        "too_many_steps",
+        "The training goes on after the reference's has ended.",
+        "Epochs, global batch and the size of the data must be those of the reference.",
+    ),
+    _silent(
         "checkpoint_missing",
         "The run left no checkpoint where the workload file says.",
         "Look at which rank saves, and where.",
@@ -351,6 +356,48 @@ _ALL = [
         "eval_mode",
         "Training runs in evaluation mode, or the reverse.",
         "Look at `model.train()` and `model.eval()`.",
+    ),
+    _silent(
+        "dropout_changed",
+        "Dropout has another probability, or is active at other places.",
+        "Look at the model's dropout layers and at attention's and recurrent layers' dropout arguments.",
+    ),
+    _silent(
+        "dropout_repeated",
+        "The same dropout mask is drawn again: in each step, or on all replicas.",
+        "Look for a seed that is set inside of the loop, and at how the device's generator is seeded on each replica.",
+    ),
+    _silent(
+        "autocast_changed",
+        "Mixed precision is on where the reference has none, or off where it has.",
+        'Look at `autocast`: its device type must be the target\'s (`"cuda"` does nothing on another device), its dtype one '
+        "that the target has.",
+    ),
+    _silent(
+        "initialisation_changed",
+        "The program draws its initial weights from another distribution.",
+        "Initialise as the reference does; another generator may draw other numbers, but not others of another size.",
+    ),
+    _silent(
+        "data_changed",
+        "Training takes other samples, or samples that hold something else.",
+        "Look at the dataset, at the sampler (a smaller last batch, replicas' shares), and at what is done to a sample.",
+    ),
+    _silent(
+        "not_reshuffled",
+        "Each epoch takes the samples in the same order, where the reference reshuffles them.",
+        "Call the sampler's `set_epoch`, and let the generator go on between epochs.",
+    ),
+    _silent(
+        "evaluation_changed",
+        "The evaluation within the training takes other samples than the reference's.",
+        "Every sample of the held-out set must count once, over all replicas, the smaller last batch included.",
+    ),
+    _silent(
+        "checkpoint_changed",
+        "What is saved isn't what the reference saves at this place.",
+        "Save the weights that the reference saves (an average, the best epoch's), on the CPU, in full precision, with "
+        "buffers.",
     ),
     _silent(
         "loss_changed",

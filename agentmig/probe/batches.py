@@ -4,7 +4,7 @@ A DataLoader yields to training and to evaluation alike, so each pass over one i
 told, a pass counts as training if gradients are on where it is read and the optimizers' modules are in training mode;
 a backward pass after a yield makes the loader a training loader for good. What counts as consumed follows from backward
 passes too: a batch that was only looked at is yielded again, and one that a background thread fetched ahead of the
-program isn't consumed yet.
+program isn't consumed yet. `passes` tells which samples each pass took, `stream` finds the recorded ones.
 """
 
 import threading
@@ -17,8 +17,10 @@ from typing import Any
 import torch
 
 from . import leaves, precision
+from .passes import Indices, Passes, rows_of
 from .plan import Plan
 from .state import State
+from .stream import Exhausted, Stream
 from .trace import Trace
 
 Tensor = Any
@@ -39,11 +41,18 @@ class Batch:
 class Source:
     """A DataLoader."""
 
-    consumed: int = 0
+    number: int
+    """In the order of the first passes."""
+    begun: int = 0
+    """Passes, whatever they are for."""
+    used: int = 0
+    """Passes from which training took something."""
+    judged: int = 0
+    """Training batches so far."""
     learned: bool = False
     recorded: int | None = None
     """In mode match: which of the reference's loaders takes its place."""
-    sequence: list[list[Tensor]] = field(default_factory=list)
+    passes: list[list[list[Tensor]]] = field(default_factory=list)
 
 
 @dataclass
@@ -51,8 +60,12 @@ class Pass:
     """One iteration over a DataLoader."""
 
     source: Source
-    base: int
+    number: int
+    """Among those from which training takes something."""
     loader: Any
+    indices: Indices | None = None
+    rows: int = 0
+    """Samples yielded so far."""
     batches: list[Batch] = field(default_factory=list)
     waiting: deque[Batch] = field(default_factory=deque)
     training: bool = False
@@ -99,19 +112,33 @@ class Feed:
         self._active: list[Pass] = []
         self._looked: tuple[Pass, Batch] | None = None
         self._step: list[Batch] = []
-        self._reference: list[list[list[Tensor]]] | None = None
+        self._reference: list[Stream] | None = None
+        self._passes_of = Passes(plan.short, plan.reference, lambda: state.shares)
+        self._making = threading.local()
 
     def install(self) -> None:
         """Hook the loader and its iterators, so that the program keeps torch's own objects."""
         loader_class = torch.utils.data.DataLoader
         iterator_class = torch.utils.data.dataloader._BaseDataLoaderIter
-        make, advance = loader_class.__iter__, iterator_class.__next__
+        make, advance, next_index = (
+            loader_class.__iter__,
+            iterator_class.__next__,
+            iterator_class._next_index,
+        )
 
         def iterate(loader: Any) -> Any:
-            iterator = make(loader)
+            with self._trace.guard("DataLoader"):
+                self._making.source = self._source(loader)
+            iterator = make(loader)  # a loader with workers asks for its first indices in here
             with self._trace.guard("DataLoader.__iter__"):
                 self._begin(loader, iterator)
             return iterator
+
+        def asking(iterator: Any) -> Any:
+            if not isinstance(iterator._sampler_iter, Indices):
+                with self._trace.guard("DataLoader's indices"):
+                    self._watch(iterator)
+            return next_index(iterator)
 
         def following(iterator: Any) -> Any:
             try:
@@ -126,24 +153,54 @@ class Feed:
 
         loader_class.__iter__ = iterate
         iterator_class.__next__ = following
+        if self._plan.values:
+            iterator_class._next_index = asking
+
+    def _source(self, loader: Any) -> Source:
+        with self._lock:
+            found: Source | None = self._sources.get(loader)
+            if found is None:
+                found = self._sources[loader] = Source(len(self._sources))
+            return found
+
+    def _watch(self, iterator: Any) -> None:
+        """Put our indices in the place of the sampler's, unless it is a stream without any."""
+        source: Source | None = getattr(self._making, "source", None)
+        if source is not None and iterator._dataset_kind == 0:
+            iterator._sampler_iter = self._passes_of.watch(
+                source.number, source.begun, iterator._index_sampler, iterator._sampler_iter
+            )
 
     def _begin(self, loader: Any, iterator: Any) -> None:
         with self._lock:
-            source = self._sources.setdefault(loader, Source())
+            source = self._source(loader)
             earlier = self._current.pop(id(source), None)
             if earlier is not None:
                 self._finish(earlier)
-            started = Pass(source, source.consumed, weakref.ref(loader))
+            if self._plan.values and not isinstance(iterator._sampler_iter, Indices):
+                self._watch(iterator)
+            started = Pass(source, source.used, weakref.ref(loader))
+            if isinstance(iterator._sampler_iter, Indices):
+                started.indices = iterator._sampler_iter
+            source.begun += 1
             self._passes[iterator] = started
             self._current[id(source)] = started
 
     def _finish(self, ended: Pass) -> None:
         """Settle what a pass consumed; only that is recorded."""
         count = ended.consumed()
-        ended.source.consumed = ended.base + count
-        ended.source.sequence += [
-            batch.tensors for batch in ended.batches[:count] if batch.tensors is not None
-        ]
+        if count:
+            ended.source.used += 1
+            kept = [batch.tensors for batch in ended.batches[:count] if batch.tensors is not None]
+            if kept:
+                ended.source.passes.append(kept)
+        if ended.indices is not None:
+            self._trace.write(
+                "pass",
+                loader=ended.source.number,
+                training=ended.training,
+                **ended.indices.ledger.fields(),
+            )
         self._recent = [other for other in self._recent if other is not ended]
 
     def _end(self, iterator: Any) -> None:
@@ -167,17 +224,17 @@ class Feed:
             current.training = current.training or self._looks_like_training(current)
             current.thread = threading.get_ident()
             found = leaves.tensors(data)
-            index = current.base + len(current.batches)
-            batch = self._judged(current, found, index)
+            batch = self._judged(current, found)
             current.batches.append(batch)
             if current.training:
                 current.waiting.append(batch)
                 if all(other is not current for other in self._recent):
                     self._recent.append(current)
                 if self._plan.mode == "match":
-                    data = self._replaced(current, data, found, index, batch)
+                    data = self._replaced(current, data, found, batch)
             else:
                 self._look(current, batch)
+            current.rows += batch.samples or 0
         if self._plan.precision == "float64":
             data = leaves.rebuild(data, precision.widen)
         return data
@@ -188,10 +245,16 @@ class Feed:
             self._looked[1].tensors = None
         self._looked = (current, batch)
 
-    def _judged(self, current: Pass, found: list[Tensor], index: int) -> Batch:
+    def _judged(self, current: Pass, found: list[Tensor]) -> Batch:
         """What is to be known of a batch, before anything is changed in it."""
         batch = Batch(leaves.samples(found), None, None)
+        index = current.source.judged
+        current.source.judged += current.training
         wanted = current.training and index < self._plan.rows
+        if current.indices is not None and current.indices.pending:
+            indices = current.indices.pending.popleft()
+            if self._plan.values and rows_of(indices) == batch.samples:
+                current.indices.ledger.keep(indices, leaves.content_hashes(found))
         if wanted:
             batch.rows = leaves.row_hashes(found)
         if wanted or (self._plan.values and current.training):
@@ -203,20 +266,20 @@ class Feed:
                 batch.tensors = [tensor.detach().to("cpu", copy=True) for tensor in found]
         return batch
 
-    def _recorded(self) -> list[list[list[Tensor]]]:
+    def _recorded(self) -> list[Stream]:
         if self._reference is None:
-            assert self._plan.reference is not None
-            path = self._plan.reference / f"batches-{self._rank()}.pt"
-            if path.exists():
-                self._reference = torch.load(path, map_location="cpu", weights_only=True)["loaders"]
-            else:
+            self._reference = []
+            found = self._state.read_of_rank("batches")
+            if found is None:
                 self._trace.note(
-                    "batches_missing", f"the reference holds no {path.name}: batches are the program's own"
+                    "batches_missing", "the reference holds no batches: those of the program itself are used"
                 )
-                self._reference = []
+            else:
+                shares, share = self._state.shares, self._rank() if self._state.shares > 1 else 0
+                self._reference = [Stream(passes, shares, share) for passes in found["loaders"]]
         return self._reference
 
-    def _replaced(self, current: Pass, data: Any, found: list[Tensor], index: int, batch: Batch) -> Any:
+    def _replaced(self, current: Pass, data: Any, found: list[Tensor], batch: Batch) -> Any:
         recorded = self._recorded()
         if not recorded:
             return data
@@ -225,8 +288,8 @@ class Feed:
             taken = {other.recorded for other in self._order}
             alike = [
                 number
-                for number, sequence in enumerate(recorded)
-                if number not in taken and len(sequence[0]) == len(found)
+                for number, stream in enumerate(recorded)
+                if number not in taken and stream.width == len(found)
             ]
             if not alike:
                 message = f"no recorded loader yields {len(found)} tensors a batch, as this program's does"
@@ -234,16 +297,16 @@ class Feed:
                 return data
             source.recorded = alike[0]
             self._order.append(source)
-        sequence = recorded[source.recorded]
-        if index >= len(sequence):
-            self._trace.note(
-                "batches_exhausted", f"only {len(sequence)} batches were recorded; the rest are its own"
-            )
+        try:
+            rows = batch.samples or 1
+            wanted = recorded[source.recorded].take(current.number, current.rows, rows)
+        except Exhausted as end:
+            self._trace.note("batches_exhausted", f"{end}; the program's further batches are its own")
             return data
-        own, reference = leaves.shapes(found), leaves.shapes(sequence[index])
+        own, reference = leaves.shapes(found), leaves.shapes(wanted)
         if own != reference:
             batch.mismatch = {"own": own, "reference": reference}
-        replacements = iter(sequence[index])
+        replacements = iter(wanted)
         return leaves.rebuild(data, lambda tensor: as_the_programs(next(replacements), tensor))
 
     def saw_backward(self) -> None:
@@ -311,16 +374,20 @@ class Feed:
             }
 
     def write(self) -> None:
-        """Record what training consumed."""
-        if self._plan.mode != "record" or not self._plan.values:
+        """Tell of the passes that go on, and record what training consumed."""
+        if not self._plan.values:
             return
         with self._lock:
             for current in list(self._current.values()):
                 self._finish(current)
             self._current = {}
-            loaders = [source.sequence for source in self._order if source.sequence]
+            if self._plan.mode != "record":
+                return
+            loaders = [source.passes for source in self._order if source.passes]
             if loaders:
                 self._save({"loaders": loaders}, self._plan.out / f"batches-{self._rank()}.pt")
+            if self._rank() == 0:
+                self._passes_of.write(self._plan.out)
 
 
 def as_the_programs(recorded: Tensor, own: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ import torch
 
 from . import compare, observe, precision
 from .backends import Backend
+from .modes import Modes
 from .plan import Plan
 from .state import State
 from .trace import Trace
@@ -27,6 +28,7 @@ class OpenStep:
     before: dict[int, Tensor] = field(default_factory=dict)
     grads: dict[int, Tensor] = field(default_factory=dict)
     unscale: Tensor | None = None
+    own_rates: list[Any] = field(default_factory=list)
 
     def parameters(self) -> list[Tensor]:
         """The optimizer's parameters."""
@@ -61,7 +63,12 @@ def scalar(value: Any) -> Any:
 
 def clip_fields(clip: observe.Clip, norm_before: float | None) -> dict[str, Any]:
     """A clip as the trace shows it."""
-    return {"max_norm": scalar(clip.max_norm), "norm_type": clip.norm_type, "norm_before": norm_before}
+    return {
+        "max_norm": scalar(clip.max_norm),
+        "norm_type": clip.norm_type,
+        "norm_before": norm_before,
+        "forced": clip.forced,
+    }
 
 
 def describe(optimizer: Optimizer, model: Mapping[str, Tensor]) -> dict[str, Any]:
@@ -97,9 +104,13 @@ class Values:
         trace: for notes.
         state: the model by name, and the reference.
         backend: the readings of the backend in use.
+        modes: in which way the model was run.
     """
 
-    def __init__(self, plan: Plan, trace: Trace, state: State, backend: Callable[[], Backend]) -> None:
+    def __init__(
+        self, plan: Plan, trace: Trace, state: State, backend: Callable[[], Backend], modes: Modes
+    ) -> None:
+        self._modes = modes
         self._plan = plan
         self._trace = trace
         self._state = state
@@ -129,6 +140,7 @@ class Values:
             **{("scale", position): scale for position, (_, scale) in enumerate(interval.losses)},
             **{("clip", position): clip.norm_before for position, clip in enumerate(interval.clips)},
             ("unscale", 0): step.unscale,
+            **self._modes.tensors(),
         }
         keyed = {key: tensor for key, tensor in asked.items() if tensor is not None}
         host = dict(zip(keyed, self._backend().to_host(list(keyed.values())), strict=True))
@@ -154,12 +166,27 @@ class Values:
             ],
             "update_norm": compare.norm(update.values()),
             "param_norm": compare.norm(after.values()),
+            **self._modes.fields(host),
         }
         if self._plan.mode == "record":
             self._state.write_step(count, applied, snapshot)
         elif self._plan.mode == "match":
             fields |= self._errors(count, applied, update, part("param"))
         return fields
+
+    def replay(self, count: int, step: OpenStep) -> None:
+        """Let the optimizer apply the reference's gradients: what differs after the step is then its own doing."""
+        reference = self._state.reference_step(count)
+        if reference is None or not self._state.pairing:
+            return
+        owned = self._state.owned_by(step.optimizer)
+        with torch.no_grad():
+            for name, parameter in owned.items():
+                theirs = reference["grads"].get(self._state.pairing.get(name, ""))
+                if theirs is None or parameter.grad is None or parameter.grad.is_sparse:
+                    continue
+                scale = 1.0 if step.unscale is None else step.unscale
+                parameter.grad.copy_(theirs.to(parameter.grad.device) * scale)
 
     def _errors(
         self,

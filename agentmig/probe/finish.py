@@ -92,6 +92,7 @@ class Finish:
             "runtime_devices": self._backend().runtime_devices(),
             "world_size": self._trace.who.world_size,
             "emulated": self._plan.bridge,
+            "spmd": getattr(self._backend(), "spmd", lambda: False)(),
             "grad_dtype": _width(grads),
             "parameter_dtype": _width(parameters),
             "state_dtype": _width(states),

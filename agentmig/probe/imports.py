@@ -86,7 +86,7 @@ class _Order:
             self.late.append((module.__name__, module))
 
 
-BACKEND_MODULES = ("torch_xla", "torch_xla.distributed.parallel_loader")
+BACKEND_MODULES = ("torch_xla", "torch_xla.distributed.parallel_loader", "torch_tpu")
 
 
 def wait_for_torch() -> None:

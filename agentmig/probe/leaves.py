@@ -76,6 +76,11 @@ def _bytes(tensor: Tensor) -> bytes:
     return bytes(tensor.contiguous().view(torch.uint8).numpy().tobytes()) if tensor.numel() else b""
 
 
+def content(tensor: Tensor) -> bytes:
+    """Values of a tensor, whatever its float or integer width."""
+    return _bytes(_canonical(tensor).reshape(-1))
+
+
 def digest(parts: Sequence[bytes]) -> str:
     """16 hexadecimal digits over byte strings."""
     state = hashlib.blake2b(digest_size=8)
@@ -89,7 +94,7 @@ def batch_hash(found: Sequence[Tensor]) -> str:
     """Hash of a batch: shapes and values of all its tensors, whatever their float or integer width."""
     parts: list[bytes] = []
     for tensor in found:
-        parts += [repr(tuple(tensor.shape)).encode(), _bytes(_canonical(tensor).reshape(-1))]
+        parts += [repr(tuple(tensor.shape)).encode(), content(tensor)]
     return digest(parts)
 
 
@@ -98,3 +103,19 @@ def row_hashes(found: Sequence[Tensor]) -> list[str]:
     count = samples(found) or 0
     rows = [_canonical(tensor) for tensor in found if tensor.dim() > 0 and tensor.shape[0] == count]
     return [digest([_bytes(tensor[index].reshape(-1)) for tensor in rows]) for index in range(count)]
+
+
+def content_hashes(found: Sequence[Tensor]) -> list[tuple[str, str]]:
+    """Hashes of each sample: of its numbers and of its labels (floats and integers), which augmentation parts."""
+    count = samples(found) or 0
+    rows = [_canonical(tensor) for tensor in found if tensor.dim() > 0 and tensor.shape[0] == count]
+    kinds = [
+        [tensor for tensor in rows if tensor.is_floating_point() is floating] for floating in (True, False)
+    ]
+    return [
+        (
+            digest([_bytes(tensor[index].reshape(-1)) for tensor in kinds[0]]) if kinds[0] else "",
+            digest([_bytes(tensor[index].reshape(-1)) for tensor in kinds[1]]) if kinds[1] else "",
+        )
+        for index in range(count)
+    ]

@@ -12,16 +12,23 @@ from typing import Any
 import torch
 
 from .observe import wrap
+from .saved import Saved
 from .trace import Trace
 
 _SEEDS_KEPT = 50
 
 
 class Marks:
-    """Hooks `torch.save` and the functions that seed generators."""
+    """Hooks `torch.save` and the functions that seed generators.
 
-    def __init__(self, trace: Trace) -> None:
+    Args:
+        trace: where the lines go.
+        saved: keeps or compares what is saved.
+    """
+
+    def __init__(self, trace: Trace, saved: Saved) -> None:
         self._trace = trace
+        self._saved = saved
         self._inside = threading.local()
         self._count = 0
 
@@ -47,7 +54,9 @@ class Marks:
             with self._trace.guard("torch.save"):
                 path = f if isinstance(f, (str, os.PathLike)) else getattr(f, "name", None)
                 if path is not None:
-                    self._trace.write("checkpoint", path=str(Path.cwd() / os.fspath(path)), time=time.time())
+                    compared = self._saved.saw(obj, os.fspath(path))
+                    place = str(Path.cwd() / os.fspath(path))
+                    self._trace.write("checkpoint", path=place, time=time.time(), **compared)
             return result
 
         return save

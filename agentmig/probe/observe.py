@@ -1,6 +1,7 @@
 """Sees what happens between two optimizer steps: backward passes, clipping, reductions, in their order."""
 
 import functools
+import math
 import sys
 import threading
 import weakref
@@ -10,6 +11,7 @@ from typing import Any
 
 import torch
 
+from .stress import Stress
 from .trace import Trace
 
 Tensor = Any
@@ -22,11 +24,18 @@ _SYNC_BATCHNORM = "torch.nn.modules._functions"
 
 @dataclass
 class Clip:
-    """One call that clips gradients by their norm; `norm_before` is the tensor that it returned."""
+    """One call that clips gradients by their norm.
+
+    Attributes:
+        max_norm: as the program gave it.
+        norm_before: the tensor that the call returned.
+        forced: the threshold that took the place of `max_norm` in a provoked run.
+    """
 
     max_norm: Any
     norm_type: float
     norm_before: Tensor
+    forced: float | None = None
 
 
 @dataclass
@@ -59,11 +68,15 @@ class Observer:
     Args:
         trace: for errors of our own.
         values: whether losses and norms may be kept (as tensors, not read here).
+        stress: the thresholds of a provoked run.
         before_backward: called at the beginning of each outermost backward pass.
     """
 
-    def __init__(self, trace: Trace, values: bool, before_backward: Callable[[], None]) -> None:
+    def __init__(
+        self, trace: Trace, values: bool, stress: Stress, before_backward: Callable[[], None]
+    ) -> None:
         self.interval = Interval()
+        self._stress = stress
         self._trace = trace
         self._values = values
         self._before_backward = before_backward
@@ -194,9 +207,13 @@ class Observer:
         def clip_grad_norm_(
             parameters: Any, max_norm: Any, norm_type: Any = 2.0, *args: Any, **kwargs: Any
         ) -> Any:
-            norm = original(parameters, max_norm, norm_type, *args, **kwargs)
+            limit = None
+            if self._stress.on:
+                parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+                limit = self._limit("norm", max_norm, lambda: original(parameters, math.inf, norm_type))
+            norm = original(parameters, max_norm if limit is None else limit, norm_type, *args, **kwargs)
             with self._trace.guard("clip"):
-                self._saw_clip(max_norm, norm_type, norm)
+                self._saw_clip(max_norm, norm_type, norm, limit)
             return norm
 
         return clip_grad_norm_
@@ -205,20 +222,39 @@ class Observer:
         def clip_grads_with_norm_(
             parameters: Any, max_norm: Any, total_norm: Any, *args: Any, **kwargs: Any
         ) -> Any:
+            limit = self._limit("norm", max_norm, lambda: total_norm)
             with self._trace.guard("clip"):
-                self._saw_clip(max_norm, 2.0, total_norm)
-            return original(parameters, max_norm, total_norm, *args, **kwargs)
+                self._saw_clip(max_norm, 2.0, total_norm, limit)
+            return original(parameters, max_norm if limit is None else limit, total_norm, *args, **kwargs)
 
         return clip_grads_with_norm_
 
     def _clipping_values(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def clip_grad_value_(*args: Any, **kwargs: Any) -> Any:
+        def clip_grad_value_(parameters: Any, clip_value: Any, *args: Any, **kwargs: Any) -> Any:
+            parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+            grads = [p.grad for p in parameters if p.grad is not None]
+            limit = (
+                self._limit("value", clip_value, lambda: max(grad.abs().max() for grad in grads))
+                if grads
+                else None
+            )
             self.interval.add("clip_value")
-            return original(*args, **kwargs)
+            return original(parameters, clip_value if limit is None else limit, *args, **kwargs)
 
         return clip_grad_value_
 
-    def _saw_clip(self, max_norm: Any, norm_type: Any, norm: Tensor) -> None:
+    def _limit(self, kind: str, given: Any, measure: Callable[[], Any]) -> float | None:
+        """The threshold of a provoked run for this call; calls of a step are told apart by their number."""
+        limit = None
+        if self._stress.on:
+            with self._trace.guard("stress"):
+                number = (
+                    len(self.interval.clips) if kind == "norm" else self.interval.order.count("clip_value")
+                )
+                limit = self._stress.limit(f"{kind}-{number}", float(given), measure)
+        return limit
+
+    def _saw_clip(self, max_norm: Any, norm_type: Any, norm: Tensor, forced: float | None) -> None:
         self.interval.add("clip")
         kept = norm.detach().clone() if self._values and isinstance(norm, torch.Tensor) else None
-        self.interval.clips.append(Clip(max_norm, float(norm_type), kept))
+        self.interval.clips.append(Clip(max_norm, float(norm_type), kept, forced))

@@ -29,6 +29,10 @@ class Plan:
         dropout: False makes dropout the identity.
         reference: in mode `match`, the `out` of a record with the same world size.
         teacher_forced: in mode `match`, parameters and buffers are set to the reference's before each step.
+        replay: in mode `match`, the optimizer applies the reference's recorded gradients instead of its own.
+        short: batches that a pass over a DataLoader takes from its beginning and from its end; None: all of it.
+        stress: provoke what does not show by itself: clipping thresholds at half of the reference's first norm, and one
+            step at ten times the learning rate.
         perturb: relative size of a seeded perturbation of the initial (or teacher-forced) parameters.
         bridge: emulate XLA chips, one a process, with collectives over gloo.
         values: False: no value of any tensor of the model is ever read (a performance pass).
@@ -44,6 +48,9 @@ class Plan:
     dropout: bool = True
     reference: Path | None = None
     teacher_forced: bool = False
+    replay: bool = False
+    short: tuple[int, int] | None = None
+    stress: bool = False
     perturb: float = 0.0
     bridge: bool = False
     values: bool = True
@@ -77,9 +84,14 @@ def parse(text: str) -> Plan:
         raise PlanError(f'"precision" is {raw["precision"]!r}; allowed are float64 and production')
     if raw["mode"] == "match" and not raw.get("reference"):
         raise PlanError('mode match needs "reference", the folder of a record')
-    reference = raw.get("reference")
+    reference, short = raw.get("reference"), raw.get("short")
+    if short is not None and not (
+        isinstance(short, list) and len(short) == 2 and all(type(n) is int and n > 0 for n in short)
+    ):
+        raise PlanError(f'"short" is {short!r}; it must be two numbers of batches, such as [2, 1]')
     settings = {
         **raw,
+        "short": tuple(short) if short else None,
         "out": Path(raw["out"]),
         "reference": Path(reference) if reference else None,
         "sha256": hashlib.sha256(text.encode()).hexdigest(),

@@ -12,12 +12,14 @@ from typing import Any
 import torch
 
 from . import leaves
+from .modes import Modes
 from .observe import wrap
 from .trace import Trace
 
 Tensor = Any
 
-NARROW = (torch.float32, torch.float16, torch.bfloat16)
+HALF = (torch.float16, torch.bfloat16)
+NARROW = (torch.float32, *HALF)
 _FACTORIES = (
     "tensor", "as_tensor", "zeros", "ones", "empty", "full", "arange", "linspace", "eye",
     "zeros_like", "ones_like", "empty_like", "full_like",
@@ -36,6 +38,18 @@ def widen(tensor: Tensor) -> Tensor:
 
 
 _double: Callable[[Tensor], Tensor] = torch.Tensor.double
+
+
+def mark_narrowed(tensor: Tensor, dtype: str) -> Tensor:
+    """Remember that the program wanted this tensor in half a width: it has none of it in this pass, a file would."""
+    alias = tensor.detach() if tensor.is_leaf and not tensor.requires_grad else tensor
+    alias._agentmig_narrowed = dtype
+    return alias
+
+
+def narrowed(tensor: Tensor) -> str | None:
+    """The half-width type that the program wanted this tensor in."""
+    return getattr(tensor, "_agentmig_narrowed", None)
 
 
 def widen_in_place(tensors: Sequence[Tensor]) -> None:
@@ -114,7 +128,10 @@ class Float64:
             if place is None:
                 return original(value, *args, **kwargs)
             self._widened(place, f".{original.__name__}()")
-            return value.double()
+            widened = value.double()
+            if original.__name__ != "float" and isinstance(widened, torch.Tensor):
+                widened = mark_narrowed(widened, original.__name__)
+            return widened
 
         return cast
 
@@ -125,10 +142,15 @@ class Float64:
             if narrow:
                 place = self._from_program()
                 if place is not None:
+                    given = [arg for arg in args if type(arg) is torch.dtype]
                     self._widened(place, f"{original.__name__} to a narrower float")
                     args = tuple(torch.float64 if type(a) is torch.dtype and a in NARROW else a for a in args)
                     if dtype in NARROW:
                         kwargs["dtype"] = torch.float64
+                    half = next((d for d in (dtype, *given) if d in HALF), None)
+                    result = original(*args, **kwargs)
+                    marked = half is not None and isinstance(result, torch.Tensor)
+                    return mark_narrowed(result, str(half)) if marked else result
             return original(*args, **kwargs)
 
         return call
@@ -164,23 +186,38 @@ def widen_inputs(module: Any, args: Any) -> Any:
     return leaves.rebuild(args, widen)
 
 
-def no_dropout() -> None:
-    """Make dropout the identity, in modules, functions, attention and recurrent layers."""
+def no_dropout(modes: Modes) -> None:
+    """Make dropout the identity, in modules, functions, attention and recurrent layers.
+
+    Args:
+        modes: told what was asked for.
+    """
     functional = torch.nn.functional
+    modes.draw_with(functional.dropout)
 
     def identity(original: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda input, *args, **kwargs: input
+        def dropout(input: Tensor, p: Any = 0.5, training: Any = True, *args: Any, **kwargs: Any) -> Tensor:
+            modes.saw_dropout(p, kwargs.get("train", training), input)
+            return input
+
+        return dropout
 
     for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"):
         wrap(functional, name, identity)
     wrap(torch, "dropout", identity)
 
     def attention(original: Callable[..., Any]) -> Callable[..., Any]:
-        def scaled_dot_product_attention(query: Any, key: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
-            if len(args) > 1:
-                args = (args[0], 0.0, *args[2:])
-            kwargs.pop("dropout_p", None)
-            return original(query, key, value, *args, **kwargs)
+        def scaled_dot_product_attention(
+            query: Any,
+            key: Any,
+            value: Any,
+            attn_mask: Any = None,
+            dropout_p: Any = 0.0,
+            *args: Any,
+            **kwargs: Any,
+        ) -> Any:
+            modes.saw_dropout(dropout_p, True)
+            return original(query, key, value, attn_mask, 0.0, *args, **kwargs)
 
         return scaled_dot_product_attention
 
@@ -189,6 +226,7 @@ def no_dropout() -> None:
     def recurrent(original: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any) -> Any:
             weights = next(index for index, arg in enumerate(args) if isinstance(arg, list))
+            modes.saw_dropout(args[weights + 3], args[weights + 4])
             return original(*args[: weights + 3], 0.0, *args[weights + 4 :])
 
         return run

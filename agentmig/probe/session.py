@@ -18,7 +18,20 @@ class Session:
     """
 
     def __init__(self, orders: plan.Plan, torch: Any) -> None:
-        from . import backends, batches, finish, marks, observe, precision, state, steps, trace
+        from . import (
+            backends,
+            batches,
+            finish,
+            marks,
+            modes,
+            observe,
+            precision,
+            saved,
+            state,
+            steps,
+            stress,
+            trace,
+        )
 
         self.plan = orders
         self._torch = torch
@@ -35,8 +48,10 @@ class Session:
 
         self.state = state.State(orders, self.trace, rank, backend, own_save)
         self.feed = batches.Feed(orders, self.trace, rank, self.state, own_save)
-        self.observer = observe.Observer(self.trace, orders.values, self._before_backward)
-        self.marks = marks.Marks(self.trace)
+        self.modes = modes.Modes(self.trace)
+        provoked = stress.Stress(orders, self.trace, self.state.document)
+        self.observer = observe.Observer(self.trace, orders.values, provoked, self._before_backward)
+        self.marks = marks.Marks(self.trace, saved.Saved(orders, self.state, rank, backend, own_save))
         self._precision = precision
         self.finish = finish.Finish(orders, self.trace, backend, self.feed.write)
         self.steps = steps.Steps(
@@ -46,6 +61,8 @@ class Session:
             self.state,
             self.feed,
             backend,
+            self.modes,
+            provoked,
             self._training,
             self.finish.stop,
         )
@@ -58,7 +75,7 @@ class Session:
         if self.plan.precision == "float64":
             self._precision.Float64(self.trace).install()
         if not self.plan.dropout:
-            self._precision.no_dropout()
+            self._precision.no_dropout(self.modes)
         self.observer.install()
         self.steps.install()
         self.feed.install()
@@ -112,17 +129,23 @@ class Session:
         cls.__init__ = init
 
     def _forward(self, module: Any, args: Any) -> Any:
-        """Every module's forward pass, until the training's first one is found (in float64: always)."""
+        """Every module's forward pass; where no values are wanted, until the training's first one is found."""
         result = None
         with self.trace.guard("forward"):
             float64 = self.plan.precision == "float64"
-            if not self.state.settled and self._torch.is_grad_enabled() and self._outermost(module):
+            grad = self._torch.is_grad_enabled()
+            if not self.state.settled and grad and self._outermost(module):
                 if float64:
                     self._precision.widen_module(module)
                 self.state.first_forward(module)
             if float64:
                 result = self._precision.widen_inputs(module, args)
-            elif self.state.settled:
+            if self.plan.values and self.state.is_core(module):
+                if grad:
+                    self.modes.saw_training(module, args)
+                else:
+                    self.modes.saw_evaluation(module)
+            if self.state.settled and not self.plan.values and not float64:
                 self._forward_hook.remove()
         return result
 

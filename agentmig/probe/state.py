@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import json
 import re
 import weakref
 from collections.abc import Callable, Iterable, Mapping
@@ -10,6 +11,7 @@ from typing import Any
 
 import torch
 
+from . import initial
 from .backends import Backend
 from .plan import Plan
 from .trace import Trace
@@ -19,6 +21,10 @@ Module = Any
 Optimizer = Any
 
 _WRAPPERS = re.compile(r"(^|(?<=\.))(module|_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module)\.")
+
+
+_LEAST_COPY = 2
+"""Elements of the smallest tensor that is taken for a copy of a parameter."""
 
 
 def strip(name: str) -> str:
@@ -47,6 +53,17 @@ def pair(
     if list(ours.values()) == list(reference.values()):
         return dict(zip(ours, reference, strict=True))
     return None
+
+
+def _core(module: Module) -> Module:
+    """The module inside of its wrappers."""
+    while True:
+        inner = next(
+            (part for name, part in module.named_children() if _WRAPPERS.fullmatch(f"{name}.")), None
+        )
+        if inner is None or len(module._modules) != 1:
+            return module
+        module = inner
 
 
 def _parameters(optimizer: Optimizer) -> list[Tensor]:
@@ -97,6 +114,24 @@ class State:
         self._reference: dict[str, Any] = {}
         self._record: dict[str, Any] | None = None
         self._recorded_bytes = 0
+        self._record_world: int | None = None
+        self._saw_own = False
+        self._cores: set[int] = set()
+
+    def is_core(self, module: Module) -> bool:
+        """Whether this is a trained model itself, without the wrappers around it."""
+        return id(module) in self._cores
+
+    @property
+    def shares(self) -> int:
+        """Replicas over which the one rank of the record is spread in this run; 1 where both have the same ranks."""
+        if self._plan.reference is None:
+            return 1
+        if self._record_world is None:
+            file = self._plan.reference / "handshake-0.json"
+            self._record_world = json.loads(file.read_text())["world_size"] if file.exists() else 0
+        size = self._trace.who.world_size
+        return size if self._record_world == 1 and size > 1 else 1
 
     def first_forward(self, module: Module) -> None:
         """Look at a module's forward pass with gradients, before it happens.
@@ -108,6 +143,10 @@ class State:
             return
         self._find_roots(module)
         self.settled = module.training
+        if self._plan.values and not self._saw_own:
+            self._saw_own = True  # only at the first time: later the state may be the reference's already
+            own = self.snapshot()
+            self._trace.write("initial", **initial.describe({**own["params"], **own["buffers"]}))
         if self._plan.mode == "match":
             self._load_initial()
         self.disturb(0)
@@ -145,6 +184,7 @@ class State:
         self._names = {}
         for name, parameter in self._named("named_parameters"):
             self._names.setdefault(id(parameter), name)
+        self._cores = {id(_core(root)) for root in self.roots}
 
     def _named(self, method: str) -> list[tuple[str, Tensor]]:
         found = []
@@ -226,9 +266,19 @@ class State:
         path: Path = self._plan.reference / name
         return torch.load(path, map_location="cpu", weights_only=True) if path.exists() else None
 
+    def read_of_rank(self, name: str) -> dict[str, Any] | None:
+        """A file of the rank of the reference that this one is compared with."""
+        return self.read(f"{name}-{self._rank() if self.shares == 1 else 0}.pt")
+
+    def document(self, name: str) -> dict[str, Any] | None:
+        """A JSON document of the rank of the reference that this one is compared with; None where there is none."""
+        assert self._plan.reference is not None
+        path = self._plan.reference / f"{name}-{self._rank() if self.shares == 1 else 0}.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
     def reference_step(self, step: int) -> dict[str, Any] | None:
         """The reference's step; -1 is its initial state."""
-        return self.read(f"step-{step}-{self._rank()}.pt" if step >= 0 else f"state-{self._rank()}.pt")
+        return self.read_of_rank(f"step-{step}" if step >= 0 else "state")
 
     def _load_initial(self) -> None:
         if not self._reference:
@@ -248,7 +298,41 @@ class State:
             self._trace.note("state_unmatched", message)
             return
         self.pairing = pairing
+        copies = self._copies()
         self.load(self._reference)
+        with torch.no_grad():
+            for tensor, name in copies:
+                tensor.copy_(self._reference["params"][pairing[name]])
+
+    def _copies(self) -> list[tuple[Tensor, str]]:
+        """Tensors outside of the model that hold just what a parameter holds, and the parameter's name.
+
+        An average of the weights, a target network: they were copied from the program's own initial weights, so they must
+        begin with the reference's too. A constant tells nothing and is left alone.
+        """
+        parameters = self.parameters()
+        host = dict(zip(parameters, self._backend().to_host(list(parameters.values())), strict=True))
+        by_shape: dict[tuple[int, ...], list[str]] = {}
+        for name, value in host.items():
+            if value.numel() >= _LEAST_COPY and value.is_floating_point() and value.min() != value.max():
+                by_shape.setdefault(tuple(value.shape), []).append(name)
+        inside = {id(tensor) for tensor in parameters.values()}
+        near = [
+            thing
+            for thing in gc.get_objects()
+            if issubclass(type(thing), torch.Tensor)
+            and id(thing) not in inside
+            and not thing.is_sparse
+            and thing.dtype in (torch.float32, torch.float64)
+            and tuple(thing.shape) in by_shape
+        ]
+        found = []
+        for thing, value in zip(near, self._backend().to_host(near), strict=True):
+            names = by_shape[tuple(value.shape)]
+            same = [name for name in names if torch.equal(host[name], value.to(host[name].dtype))]
+            if same:
+                found.append((thing, same[0]))
+        return found
 
     def load(self, content: Mapping[str, Any]) -> None:
         """Set parameters and buffers, in place, to a recorded state."""

@@ -11,8 +11,10 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from . import batches, observe
 from .backends import Backend
 from .fingerprint import OpenStep, Values, clip_fields, describe, scalar
+from .modes import Modes
 from .plan import Plan
 from .state import State
+from .stress import Stress
 from .trace import Trace
 
 Optimizer = Any
@@ -40,6 +42,8 @@ class Steps:
         state: the model by name.
         feed: the batches that fed the step.
         backend: the readings of the backend in use.
+        modes: in which way the model was run.
+        stress: makes one step a large one.
         training: told at each step that the process trains.
         stop: called when the wished number of steps is done.
     """
@@ -52,6 +56,8 @@ class Steps:
         state: State,
         feed: batches.Feed,
         backend: Callable[[], Backend],
+        modes: Modes,
+        stress: Stress,
         training: Callable[[], None],
         stop: Callable[[], None],
     ) -> None:
@@ -63,7 +69,8 @@ class Steps:
         self._state = state
         self._feed = feed
         self._backend = backend
-        self._values = Values(plan, trace, state, backend)
+        self._values = Values(plan, trace, state, backend, modes)
+        self._stress = stress
         self._training = training
         self._stop = stop
         self._open: OpenStep | None = None
@@ -86,9 +93,12 @@ class Steps:
             if self._plan.values:
                 closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
                 step.keep_before()
+                step.own_rates = self._stress.raise_rates(optimizer, self.count)
                 if callable(closure):
                     return self._with_closure(step, closure, args, kwargs)
                 step.keep_grads()
+                if self._plan.replay:
+                    self._values.replay(self.count, step)
         return None
 
     def _with_closure(self, step: OpenStep, closure: Callable[[], Any], args: Any, kwargs: Any) -> Any:
@@ -115,6 +125,7 @@ class Steps:
             return
         self._open = None
         step.frame = None
+        self._stress.restore_rates(optimizer, step.own_rates)
         with self._trace.guard("after step"):
             self.last_optimizer = optimizer
             self._write(step)

@@ -128,9 +128,14 @@ class Target(Part):
 
 
 class Semantics(Part):
-    """Tolerances of the float64 pass; relative, over matched state and batches."""
+    """The float64 pass: how long it is, and its tolerances, relative, over matched state and batches."""
 
-    steps: Annotated[int, Field(ge=2)] = 12
+    steps: Annotated[int, Field(ge=2)] = 40
+    """Optimizer steps at the most; with shortened epochs they reach the end of a short training."""
+    epoch_batches: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=2, max_length=2)] = [2, 1]
+    """Batches that each pass over a DataLoader takes: from its beginning, and from its end."""
+    stress: bool = True
+    """Provoke on both sides what may not show by itself: clipping at half of the first norm, one large step."""
     loss: Annotated[float, Field(gt=0)] = 1e-6
     """Largest relative difference of the loss and of each norm at any step."""
     tensor: Annotated[float, Field(gt=0)] = 1e-6
@@ -141,6 +146,7 @@ class Numerics(Part):
     """Tolerances of the teacher-forced pass in production precision: medians over the steps."""
 
     steps: Annotated[int, Field(ge=2)] = 12
+    """Optimizer steps of the pass."""
     floor: Annotated[float, Field(gt=0)] = 1e-4
     """The tolerance is never below this relative difference."""
     factor: Annotated[float, Field(ge=1)] = 10.0
@@ -255,3 +261,7 @@ class Workload(Part):
     def train_command(self, target: Target | None = None) -> str:
         """The train command template of a target, or of the reference for None."""
         return target.command if target and target.command else self.train.command
+
+    def reference_processes(self, chips: int) -> int:
+        """How many processes the reference starts for so many chips: one where its command names no number."""
+        return chips if "{chips}" in self.train.command else 1

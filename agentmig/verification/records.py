@@ -35,6 +35,13 @@ class Clip(Line):
     max_norm: float | None = None
     norm_type: float = 2.0
     norm_before: float | None = None
+    forced: float | None = None
+    """The threshold that took the place of the program's in a provoked run."""
+
+    @property
+    def limit(self) -> float | None:
+        """The threshold that was applied."""
+        return self.max_norm if self.forced is None else self.forced
 
 
 class Counters(Line):
@@ -107,6 +114,15 @@ class Step(Line):
     epoch: int | None = None
     """How often the training data had been begun before, where the probe tells."""
     counters: Counters | None = None
+    dropout: dict[str, int] = {}
+    """Calls of dropout by probability; `evaluation` counts those that were active without gradients."""
+    mask: str | None = None
+    """Hash of a small mask drawn in the place of the step's first dropout."""
+    evaluated: list[int] = [0, 0]
+    """Forward passes of the model without gradients since the last step: in evaluation and in training mode."""
+    autocast: str | None = None
+    inputs: str | None = None
+    """Hash of what the model was fed."""
 
     @property
     def clip(self) -> Clip | None:
@@ -127,10 +143,43 @@ class Note(Line):
 
 
 class Checkpoint(Line):
-    """A call that saved something."""
+    """A call that saved something; in a match, how far it is from what the reference saved at this place."""
 
     path: str
     time: float | None = None
+    number: int | None = None
+    """How often this file had been saved before; None where it wasn't compared."""
+    error: float | None = None
+    """The worst tensor's distance in units of its own norm."""
+    worst: str | None = None
+    missing: list[str] = []
+    extra: list[str] = []
+    shapes: list[str] = []
+
+
+class Pass(Line):
+    """One pass over a DataLoader: what it took from its sampler, loaded or not."""
+
+    loader: int
+    training: bool
+    number: int
+    batches: int = 0
+    samples: int = 0
+    indices: str = ""
+    """Names the multiset of the indices: sums over ranks add up (modulo 2**64)."""
+    order: str = ""
+    complete: bool = False
+    shortened: bool = False
+    content: dict[str, tuple[str, str]] = {}
+    """Hashes of numbers and of labels by index, of the first samples that were loaded."""
+
+
+class Initial(Line):
+    """The program's own weights before its first step."""
+
+    digest: str
+    tensors: dict[str, tuple[int, float, float, float]] = {}
+    """Elements, mean, standard deviation and largest magnitude."""
 
 
 class Seed(Line):

@@ -65,7 +65,7 @@ def clip_before_reduction(pair: Pair, step: int) -> Finding | None:
     if any(map(_reduced_before_clip, new)) or _differs_over_ranks(pair, new, applied):
         return None
     norms = known(new, applied)
-    thresholds = [f.clip.max_norm for f in new if f.clip and f.clip.max_norm is not None]
+    thresholds = [f.clip.limit for f in new if f.clip and f.clip.limit is not None]
     # Equal to the threshold on each replica, and no reduction seen: then nothing was brought together.
     all_at_threshold = bool(norms) and bool(thresholds) and relative(norms[0], thresholds[0]) <= pair.near
     if not any(map(_reduces, new)) and (all_at_threshold or not norms):
@@ -196,9 +196,9 @@ def factor(pair: Pair, step: int) -> Finding | None:
 def _binding(step: Step) -> float | None:
     """The clipping's threshold, where it binds."""
     clip = step.clip
-    if clip is None or clip.max_norm is None or clip.norm_before is None:
+    if clip is None or clip.limit is None or clip.norm_before is None:
         return None
-    return clip.max_norm if clip.norm_before > clip.max_norm else None
+    return clip.limit if clip.norm_before > clip.limit else None
 
 
 def clip_missing(pair: Pair, step: int) -> Finding | None:

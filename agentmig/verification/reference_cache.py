@@ -4,7 +4,7 @@
     references/<key>/manifest.json      the parts of the key, in words
     references/<key>/goal.json          the goal metric over all seeds; until then seeds/<seed>.json
     references/<key>/watch/             traces of the first goal training
-    references/<key>/record-<chips>-<precision>/, calibration-<chips>/
+    references/<key>/record-<processes>-<kind>/, calibration-<processes>/
 
 A part appears under its name when it is complete.
 """
@@ -33,7 +33,7 @@ from agentmig.verification.reference_key import (
 
 GOAL = "goal"
 WATCH = "watch"
-TRACES = re.compile(r"record-[1-9]\d{0,5}-(float64|production)|calibration-[1-9]\d{0,5}")
+TRACES = re.compile(r"record-[1-9]\d{0,5}-(float64|plain|production)|calibration-[1-9]\d{0,5}")
 """Names of the parts that are folders with traces, but for `watch`, which belongs to the goal."""
 
 _KEY = re.compile(r"[0-9a-f]{16}")
@@ -48,21 +48,26 @@ class BusyError(AgentmigError):
     """Another process of agentmig works on these results."""
 
 
-def record_name(chips: int, precision: str) -> str:
+def record_name(processes: int, kind: str) -> str:
     """Name of the part that holds the first steps, for a number of processes."""
-    return f"record-{chips}-{precision}"
+    return f"record-{processes}-{kind}"
 
 
-def calibration_name(chips: int) -> str:
+def calibration_name(processes: int) -> str:
     """Name of the part that holds the perturbed first steps."""
-    return f"calibration-{chips}"
+    return f"calibration-{processes}"
 
 
 def needed_parts(workload: Workload, goal_only: bool = False) -> list[str]:
     """What a verification on all targets of a workload needs of the reference, in the order in which it is made."""
     names = [GOAL]
-    for chips in sorted({target.chips for target in workload.targets.values()}) if not goal_only else []:
-        names += [record_name(chips, "float64"), record_name(chips, "production"), calibration_name(chips)]
+    wanted = {workload.reference_processes(target.chips) for target in workload.targets.values()}
+    for processes in sorted(wanted) if not goal_only else []:
+        names += [
+            record_name(processes, "float64"),
+            record_name(processes, "production"),
+            calibration_name(processes),
+        ]
     return names
 
 

@@ -26,6 +26,8 @@ _NAMES = {
     "tree": "the project at its base commit (tree)",
     "environment": "the reference's environment (key)",
     "semantics_steps": "acceptance.semantics.steps",
+    "epoch_batches": "acceptance.semantics.epoch_batches",
+    "stress": "acceptance.semantics.stress",
     "numerics_steps": "acceptance.numerics.steps",
     "perturbation": "acceptance.numerics.perturbation",
     "machine": "the machine's architecture",
@@ -53,6 +55,8 @@ class KeyParts(BaseModel):
     reference: Table
     data: dict[str, Table]
     semantics_steps: int
+    epoch_batches: list[int]
+    stress: bool
     numerics_steps: int
     perturbation: float
     machine: str
@@ -71,7 +75,8 @@ class KeyParts(BaseModel):
             self.goal,
             self.reference,
             self.data,
-            [self.semantics_steps, self.numerics_steps, self.perturbation],
+            [self.semantics_steps, self.epoch_batches, self.stress],
+            [self.numerics_steps, self.perturbation],
             [self.machine, self.cores],
             self.probe,
         ]
@@ -96,6 +101,8 @@ def key_parts(workload: Workload, tree: str, environment: str) -> KeyParts:
         reference=workload.reference.model_dump(mode="json"),
         data={name: data.model_dump(mode="json") for name, data in workload.data.items()},
         semantics_steps=acceptance.semantics.steps,
+        epoch_batches=acceptance.semantics.epoch_batches,
+        stress=acceptance.semantics.stress,
         numerics_steps=acceptance.numerics.steps,
         perturbation=acceptance.numerics.perturbation,
         machine=platform.machine(),

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -37,10 +37,11 @@ from agentmig.verification.reference_key import (
 from agentmig.verification.retries import retried
 from agentmig.verification.traces import World, read_world
 
-_RECORD_SEED = 17
 _FIRST_GOAL_SEED = 1001
 
-Precision = Literal["float64", "production"]
+Kind = Literal["float64", "plain", "production"]
+"""Of a record: `float64` is provoked and has short epochs, `plain` is in float64 as the program is, `production` in its own
+precision."""
 
 
 class ReferenceFailed(AgentmigError):  # noqa: N818  it names what happened
@@ -140,12 +141,24 @@ class References:
         self._entry.describe(self._manifest)
         return found, True
 
-    async def record(self, chips: int, precision: Precision) -> Path:
-        """Folder of the record for a world size and precision."""
-        tolerance = self._workload.acceptance
-        steps = tolerance.semantics.steps if precision == "float64" else tolerance.numerics.steps
-        plan = Plan(mode="record", steps=steps, precision=precision, dropout=False)
-        return await self._traced(record_name(chips, precision), chips, plan)
+    @property
+    def record_seed(self) -> int:
+        """The seed of all records, and of the runs that are matched to them: a match has the same data to begin with."""
+        return int(self.key[:7], 16)
+
+    async def record(self, chips: int, kind: Kind) -> Path:
+        """Folder of the record of a kind, for the processes that the reference starts for so many chips."""
+        processes = self._workload.reference_processes(chips)
+        plan = Plan(mode="record", dropout=False, **self.pass_of(kind))
+        return await self._traced(record_name(processes, kind), processes, plan)
+
+    def pass_of(self, kind: Kind) -> dict[str, Any]:
+        """How a record of this kind, and what is matched to it, is run."""
+        semantics, numerics = self._workload.acceptance.semantics, self._workload.acceptance.numerics
+        if kind == "production":
+            return {"steps": numerics.steps}
+        provoked = {"short": semantics.epoch_batches, "stress": semantics.stress} if kind == "float64" else {}
+        return {"steps": semantics.steps, "precision": "float64", **provoked}
 
     async def calibration(self, chips: int) -> Path:
         """Folder of the reference's run against its own production record, with perturbed parameters."""
@@ -157,9 +170,11 @@ class References:
             dropout=False,
             reference=reference,
             teacher_forced=True,
+            replay=True,
             perturb=numerics.perturbation,
         )
-        return await self._traced(calibration_name(chips), chips, plan)
+        processes = self._workload.reference_processes(chips)
+        return await self._traced(calibration_name(processes), processes, plan)
 
     async def _traced(self, name: str, chips: int, plan: Plan) -> Path:
         folder = self.folder / name
@@ -169,7 +184,7 @@ class References:
             if not folder.exists():
                 self._entry.describe(self._manifest)
                 self._note(f"reference: {name.replace('-', ' ')}")
-                result = await self._train(name, _RECORD_SEED, plan, chips)
+                result = await self._train(name, self.record_seed, plan, chips)
                 made = Made(
                     measured=datetime.now(UTC),
                     wall_s=result.finished.wall_s,

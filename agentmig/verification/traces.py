@@ -20,9 +20,11 @@ from agentmig.verification.records import (
     Checkpoint,
     End,
     Handshake,
+    Initial,
     Line,
     Note,
     OptimizerInfo,
+    Pass,
     ProbeError,
     Seed,
     Step,
@@ -45,6 +47,8 @@ class RankTrace:
     notes: list[Note] = field(default_factory=list)
     checkpoints: list[Checkpoint] = field(default_factory=list)
     seeds: list[Seed] = field(default_factory=list)
+    passes: list[Pass] = field(default_factory=list)
+    initial: list[Initial] = field(default_factory=list)
     errors: list[ProbeError] = field(default_factory=list)
     end: End | None = None
     unknown: Counter[str] = field(default_factory=Counter)
@@ -57,6 +61,8 @@ class RankTrace:
         "note": ("notes", Note),
         "checkpoint": ("checkpoints", Checkpoint),
         "seed": ("seeds", Seed),
+        "pass": ("passes", Pass),
+        "initial": ("initial", Initial),
         "probe_error": ("errors", ProbeError),
     }
 

@@ -34,7 +34,7 @@ from agentmig.verification.gates import (
     semantics,
 )
 from agentmig.verification.outcomes import attempt_fields, overall
-from agentmig.verification.references import GoalReference, ReferenceFailed, References, metric_of
+from agentmig.verification.references import GoalReference, Kind, ReferenceFailed, References, metric_of
 from agentmig.verification.retries import retried
 from agentmig.verification.traces import World, read_world
 
@@ -62,6 +62,8 @@ class _Verification:
     number: int
     results: list[GateResult] = field(default_factory=list)
     seeds: list[int] = field(default_factory=list)
+    spmd: bool = False
+    """One process drives all chips of the target that is at work."""
 
     def result(self, target: str, gate: str) -> GateResult | None:
         return next((r for r in self.results if r.target == target and r.gate == gate), None)
@@ -143,7 +145,8 @@ class Verifier:
             return results
         record = await self._references.record(chips, "float64")
         plan = self._match(record, "float64")
-        short = await self._train(f"{attempt}-semantics", commit, target, plan, _fresh_seed(), chips)
+        seed = self._references.record_seed
+        short = await self._train(f"{attempt}-semantics", commit, target, plan, seed, chips)
         seen = read_world(short.probe)
         if short.ok:
             tolerance = self._workload.acceptance.semantics
@@ -169,28 +172,63 @@ class Verifier:
             remove(candidate)
 
     async def _semantics(self, v: _Verification, target: str) -> None:
+        """The float64 pass: provoked first; where that can't be compared, once more as the program is."""
+        chips, v.spmd = self._targets[target].chips, False
+        again = await self._float64(v, target, "float64", chips)
+        if again is not None:
+            await self._float64(v, target, *again)
+
+    async def _float64(
+        self, v: _Verification, target: str, kind: Kind, chips: int
+    ) -> tuple[Kind, int] | None:
+        """One float64 pass against the reference's record for so many processes; says if another one is needed."""
         self._check_budget(v, target)
-        chips = self._targets[target].chips
-        record = await self._references.record(chips, "float64")
-        tolerance = self._workload.acceptance.semantics
+        record = await self._references.record(chips, kind)
         reference = read_world(record)
+        tolerance = self._workload.acceptance.semantics
+        spec, all_chips = self._workload.targets[target], self._targets[target].chips
+        again: list[tuple[Kind, int]] = []
 
         def judge(_: Result, world: World) -> list[GateResult]:
-            return [semantics.judge(target, reference, world, tolerance)]
+            if hardware.is_spmd(world, all_chips) and reference.size > 1:
+                v.spmd = True
+                again.append(
+                    (kind, 1)
+                )  # one process drives all chips: it is to compute what one process computes
+                return []
+            where = hardware.judge(target, spec, all_chips, world)
+            if where.verdict is Verdict.FAIL and where.cause in hardware.CERTAIN:
+                return [where]
+            result = semantics.judge(target, reference, world, tolerance)
+            if result.verdict is not Verdict.PASS and semantics.escapes_stress(reference, world):
+                again.append(("plain", chips))
+                return []
+            return [result]
 
-        await self._attempt(v, target, "semantics", self._match(record, "float64"), judge)
+        purpose = "semantics" + (" without provocation" if kind == "plain" else "")
+        await self._attempt(
+            v, target, purpose, self._match(record, kind), judge, self._references.record_seed
+        )
+        return again[0] if again else None
 
     async def _numerics(self, v: _Verification, target: str) -> None:
         self._check_budget(v, target)
         chips = self._targets[target].chips
+        if v.spmd:
+            chips = 1
         record = await self._references.record(chips, "production")
         calibration = read_world(await self._references.calibration(chips))
         tolerance = self._workload.acceptance.numerics
+        limits = self._workload.acceptance.performance
 
         def judge(_: Result, world: World) -> list[GateResult]:
+            steady = performance.certain(target, world, limits)
+            if steady is not None:
+                return [steady]
             return [numerics.judge(target, read_world(record), calibration, world, tolerance)]
 
-        await self._attempt(v, target, "numerics", self._match(record, "production"), judge)
+        plan = self._match(record, "production")
+        await self._attempt(v, target, "numerics", plan, judge, self._references.record_seed)
 
     async def _full_runs(self, v: _Verification, target: str) -> None:
         """Whole trainings with fresh seeds: the first answers runs, hardware and performance, all of them the goal."""
@@ -342,22 +380,15 @@ class Verifier:
     async def _train(self, label: str, commit: str, target: str, plan: Plan, seed: int, chips: int) -> Result:
         return await self._runner.train(label, commit, target=target, seed=seed, plan=plan, chips=chips)
 
-    def _match(self, record: Path, precision: str) -> Plan:
-        acceptance = self._workload.acceptance
-        if precision == "float64":
-            return Plan(
-                mode="match",
-                steps=acceptance.semantics.steps,
-                precision="float64",
-                dropout=False,
-                reference=record,
-            )
+    def _match(self, record: Path, kind: Kind) -> Plan:
+        forced = kind == "production"
         return Plan(
             mode="match",
-            steps=acceptance.numerics.steps,
             dropout=False,
             reference=record,
-            teacher_forced=True,
+            teacher_forced=forced,
+            replay=forced,
+            **self._references.pass_of(kind),
         )
 
     def _record(self, v: _Verification, result: GateResult) -> None:

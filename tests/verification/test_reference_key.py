@@ -29,6 +29,8 @@ CHANGES: dict[str, Any] = {
     "reference": {"accelerator": "h100", "seeds": 3},
     "data": {"set": {"paths": {"local": "/here"}, "fingerprint": "sha256:2"}},
     "semantics_steps": 13,
+    "epoch_batches": [3, 1],
+    "stress": False,
     "numerics_steps": 13,
     "perturbation": 1e-5,
     "machine": "aarch64",

@@ -127,6 +127,8 @@ def parts(**changes: object) -> KeyParts:
         "reference": {"accelerator": "a100", "seeds": 3},
         "data": {"set": {"paths": {"local": "/here"}, "fingerprint": "sha256:1"}},
         "semantics_steps": 12,
+        "epoch_batches": [2, 1],
+        "stress": True,
         "numerics_steps": 12,
         "perturbation": 1e-6,
         "machine": "x86_64",

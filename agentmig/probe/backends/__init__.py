@@ -1,30 +1,31 @@
 """What differs between backends: how values come to the host, which counters there are, what the device is.
 
-`choose` takes torch_xla as soon as the program has imported it, CUDA where a tensor lies there, and otherwise the
-plain host.
+A process begins with CUDA's readings, which are those of the plain host while the program uses no CUDA; torch_xla or
+torch_tpu takes over as soon as the program has imported it.
 """
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-import torch
-
 Tensor = Any
 
 
 @dataclass(frozen=True)
 class Counters:
-    """Cumulative counts of a backend that compiles; reading them doesn't wait for the device."""
+    """Cumulative counts of a backend that compiles; reading them doesn't wait for the device.
+
+    None is what a backend can't tell.
+    """
 
     compiles: int
-    executions: int
-    transfers_to_host: int
-    fallbacks: int
+    executions: int | None
+    transfers_to_host: int | None
+    fallbacks: int | None
 
     def plain(self) -> dict[str, int]:
-        """As a JSON object."""
-        return asdict(self)
+        """As a JSON object, without what the backend can't tell."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 class Backend(Protocol):
@@ -44,6 +45,12 @@ class Backend(Protocol):
 
     def runtime_devices(self) -> int | None:
         """Devices that the runtime of this process really has."""
+
+    def evidence(self) -> dict[str, Any]:
+        """What else the backend tells of itself at the end of a process, as JSON can hold it."""
+
+    def unseen(self) -> list[str]:
+        """What can't be known of this backend, a sentence each."""
 
 
 class Host:
@@ -69,16 +76,13 @@ class Host:
         """None: torch has one CPU device, whatever the machine has."""
         return None
 
+    def evidence(self) -> dict[str, Any]:
+        """Nothing."""
+        return {}
 
-class Cuda(Host):
-    """CUDA devices, through `torch.cuda`."""
+    def unseen(self) -> list[str]:
+        """Nothing that is to be known stays hidden."""
+        return []
 
-    def kind(self, device: str) -> str:
-        """The graphics card's name."""
-        if not device.startswith("cuda"):
-            return super().kind(device)
-        return str(torch.cuda.get_device_name(device))
 
-    def runtime_devices(self) -> int | None:
-        """Cards that this process sees."""
-        return int(torch.cuda.device_count())
+from .cuda import Cuda as Cuda  # noqa: E402  (it builds on Host)

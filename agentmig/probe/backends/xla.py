@@ -69,6 +69,10 @@ class Xla(Host):
             return super().kind(device)
         return str(self._module.core.xla_model.xla_device_hw(device))
 
+    def spmd(self) -> bool:
+        """Whether this process drives all devices of the runtime together."""
+        return bool(self._module.runtime.is_spmd())
+
     def runtime_devices(self) -> int | None:
         """Devices of the runtime itself, whatever an emulation tells the program."""
         return int(self._devices())

@@ -14,6 +14,9 @@ GATE = "hardware"
 _SHARED = 0.5
 """Replicas that share this part of their samples, or more, train on the same data; a sampler's padding shares less."""
 
+CERTAIN = ("wrong_device", "idle_chips")
+"""Causes that a short pass shows as surely as a whole training."""
+
 _DEVICES = {"cpu": "cpu", "cuda": "cuda", "xla": "xla", "torch_tpu": "tpu"}
 _KINDS = {"xla": "TPU", "torch_tpu": "TPU"}
 
@@ -97,6 +100,11 @@ def _wrong_device(target: Target, end: End) -> str | None:
     if target.backend == "cuda" and kind == "CPU":
         return f"{hardware.device} is a CPU"
     return None
+
+
+def is_spmd(world: World, chips: int) -> bool:
+    """Whether one process drives all of several chips."""
+    return chips > 1 and len(world.ranks) == 1 and chips_used(world) == chips
 
 
 def chips_used(world: World) -> int:

@@ -11,7 +11,8 @@ from typing import Any
 
 from agentmig.journal.events import GateResult
 from agentmig.spec.workload import Numerics
-from agentmig.verification import settings
+from agentmig.verification import modes, settings
+from agentmig.verification.alignment import aligned
 from agentmig.verification.causes import explain
 from agentmig.verification.divergence import relative
 from agentmig.verification.findings import Pair
@@ -20,8 +21,12 @@ from agentmig.verification.gates.semantics import unusable
 from agentmig.verification.traces import World
 
 GATE = "numerics"
-_QUANTITIES = ("loss", "gradient")
-_WORDS = {"loss": "relative difference of the loss", "gradient": "worst gradient tensor over the global norm"}
+_QUANTITIES = ("loss", "gradient", "update")
+_WORDS = {
+    "loss": "relative difference of the loss",
+    "gradient": "worst gradient tensor over the global norm",
+    "update": "worst update tensor, from the reference's gradients",
+}
 
 
 def judge(
@@ -36,6 +41,7 @@ def judge(
         candidate: the candidate, matched to that record, teacher-forced.
         tolerance: never below `floor`; else `factor` times the calibration's own median.
     """
+    reference, candidate = aligned(reference, candidate)
     blocked = unusable(GATE, target, reference, candidate)
     if blocked:
         return blocked
@@ -66,7 +72,8 @@ def judge(
         ],
         "notes": [f"{note.code}: {note.message}" for note in candidate.notes][:10],
     }
-    lowered = settings.precision_lowered(Pair(reference, candidate, tolerance.floor))
+    pair = Pair(reference, candidate, tolerance.floor)
+    lowered = settings.precision_lowered(pair) or modes.autocast_changed(pair)
     if lowered:
         return failed(GATE, target, lowered.cause, lowered.summary, **evidence)
     shown = "; ".join(f"{_WORDS[n]}: median {medians[n]:.2g}, tolerance {limits[n]:.2g}" for n in medians)
@@ -104,15 +111,17 @@ def errors(reference: World, run: World) -> dict[str, list[float]]:
     """Errors of each step of a run that was matched to the reference.
 
     Returns:
-        `loss`: relative differences of the mean loss; `gradient`: the worst tensor of any rank, in units of the
-        reference's global norm. NaN counts as infinite. Steps without a value are left out.
+        `loss`: relative differences of the mean loss; `gradient` and `update`: the worst tensor of any rank, in units of
+        the reference's global norm. NaN counts as infinite. Steps without a value are left out.
     """
-    found: dict[str, list[float]] = {"loss": [], "gradient": []}
+    found: dict[str, list[float]] = {"loss": [], "gradient": [], "update": []}
     for number in range(min(reference.count, run.count)):
         old, new = reference.loss(number), run.loss(number)
         if old is not None and new is not None:
             found["loss"].append(relative(new, old))
-        gradient = [step.grad_error for step in run.at(number).values() if step.grad_error is not None]
-        if gradient:
-            found["gradient"].append(max(math.inf if math.isnan(value) else value for value in gradient))
+        for name in ("gradient", "update"):
+            field = "grad_error" if name == "gradient" else "update_error"
+            known = [value for step in run.at(number).values() if (value := getattr(step, field)) is not None]
+            if known:
+                found[name].append(max(math.inf if math.isnan(value) else value for value in known))
     return found

@@ -23,6 +23,8 @@ from agentmig.verification.traces import RankTrace, World
 
 GATE = "performance"
 _PHASES = 3
+_STEADY = 4
+_EACH = 0.75
 _SHOWN = 20
 
 
@@ -110,6 +112,38 @@ def judge(
     return passed(
         GATE, target_name, _summary(target, compiled, transfers, speed, reference_speed, usd), **evidence
     )
+
+
+def certain(target_name: str, candidate: World, limits: Performance) -> GateResult | None:
+    """What a short pass already shows of every step: a compilation in each, or transfers in each; None otherwise.
+
+    The pass reads values and sets weights, which costs no compilation and no transfer of the program's own, so what is
+    counted in (nearly) every steady step would be counted in a whole training too.
+
+    Args:
+        target_name: its name.
+        candidate: a short pass of the candidate.
+        limits: what was asked for.
+    """
+    rises = [_rises(trace, limits.warmup_steps) for trace in candidate.ranks.values()]
+    steady = max((r for r in rises if len(r) >= _STEADY), key=lambda r: sum(map(bool, r)), default=[])
+    evidence = {"steps": candidate.count, "compilations": steady, "early": True}
+    if steady and sum(map(bool, steady)) >= _EACH * len(steady):
+        summary = f"{sum(map(bool, steady))} of {len(steady)} steps after warm-up compile a graph anew."
+        return failed(GATE, target_name, "recompilation", summary, **evidence)
+    transfers = transfers_per_step(candidate, limits.warmup_steps)
+    if transfers is not None and len(steady) >= _STEADY and transfers > limits.transfers_per_step:
+        summary = (
+            f"In a steady step {transfers:g} values or tensors travel from the device to the host "
+            f"({limits.transfers_per_step:g} allowed; the emulation's and the probe's own are left out)."
+        )
+        return failed(GATE, target_name, "host_sync", summary, transfers_per_step=transfers, **evidence)
+    return None
+
+
+def _rises(trace: RankTrace, warmup: int) -> list[int]:
+    counts = [step.counters.compiles for step in trace.steps[warmup:] if step.counters]
+    return [later - earlier for earlier, later in pairwise(counts)]
 
 
 def _speed_and_price(

@@ -1,14 +1,20 @@
-"""Is each step the same computation? A matched, free-running trace in float64, against a tight tolerance."""
+"""Is each step the same computation? A matched, free-running trace in float64, against a tight tolerance.
+
+The run is provoked (`probe/stress`) and its epochs are shortened (`probe/passes`), so that a few dozen steps hold what a whole
+training holds: clipping that binds, ends of epochs, evaluations, changes of the schedule, saved checkpoints.
+"""
 
 import math
 from typing import Any
 
 from agentmig.journal.events import GateResult
 from agentmig.spec.workload import Semantics
+from agentmig.verification import beginnings, data, modes, saving
+from agentmig.verification.alignment import aligned
 from agentmig.verification.causes import findings
 from agentmig.verification.divergence import ERRORS, deviations, first_over, largest
-from agentmig.verification.findings import Finding
-from agentmig.verification.gates.result import described, failed, inconclusive, passed, several
+from agentmig.verification.findings import Finding, Pair
+from agentmig.verification.gates.result import described, failed, inconclusive, passed, plain, several
 from agentmig.verification.traces import World
 
 GATE = "semantics"
@@ -21,6 +27,8 @@ BATCH_NOTES = ("batches_missing", "batch_structure", "no_loader", "batches_exhau
 _COMPARED = {"loss", "grad_norm", "grad_error", "norm_before_clip"}
 _GUESSES = {"diverged", "loss_changed", "gradient_changed", "update_changed", "replicas_differ"}
 _SHOWN_STEPS = 40
+_SAVED = 10.0
+"""A saved tensor is measured by its own norm, which may be small beside the others': its tolerance is so much wider."""
 
 
 def judge(target: str, reference: World, candidate: World, tolerance: Semantics) -> GateResult:
@@ -32,7 +40,19 @@ def judge(target: str, reference: World, candidate: World, tolerance: Semantics)
         candidate: the run that was matched to it, free-running.
         tolerance: of numbers (`loss`) and of tensors (`tensor`).
     """
-    return unusable(GATE, target, reference, candidate) or _compare(target, reference, candidate, tolerance)
+    whole, own = reference, candidate
+    reference, candidate = aligned(reference, candidate)
+    blocked = unusable(GATE, target, reference, candidate)
+    return blocked or _compare(target, reference, candidate, whole, own, tolerance)
+
+
+def escapes_stress(reference: World, candidate: World) -> bool:
+    """Whether the reference's clipping was provoked and the candidate calls none of torch's clipping functions.
+
+    It may clip by code of its own, which can't be provoked alike: then only a run without provocation can be compared.
+    """
+    provoked = any(c.forced is not None for t in reference.ranks.values() for s in t.steps for c in s.clips)
+    return provoked and not any(step.clips for trace in candidate.ranks.values() for step in trace.steps)
 
 
 def unusable(gate: str, target: str, reference: World, candidate: World) -> GateResult | None:
@@ -65,7 +85,10 @@ def unusable(gate: str, target: str, reference: World, candidate: World) -> Gate
     return None
 
 
-def _compare(target: str, reference: World, candidate: World, tolerance: Semantics) -> GateResult:
+def _compare(
+    target: str, reference: World, candidate: World, whole: World, own: World, tolerance: Semantics
+) -> GateResult:
+    """Compare two aligned worlds; `whole` and `own` are they before they were aligned."""
     narrow = candidate.noted("narrow_cast") or reference.noted("narrow_cast")
     least = _narrow_tolerance(narrow) if narrow is not None else 0.0
     scalar, tensor = max(tolerance.loss, least), max(tolerance.tensor, least)
@@ -93,11 +116,30 @@ def _compare(target: str, reference: World, candidate: World, tolerance: Semanti
         return inconclusive(GATE, target, "reference_unusable", summary, **evidence)
     first = first_over(compared, scalar, tensor)
     evidence["first_divergence"] = first.evidence() if first else None
-    found = findings(reference, candidate, scalar, tensor)
+    found = _ordered(
+        findings(reference, candidate, scalar, tensor),
+        [*modes.findings(Pair(reference, candidate, scalar)), *beginnings.findings(whole, own)],
+        data.findings(whole, own),
+        saving.findings(own, _SAVED * tensor),
+    )
+    evidence["saved"] = [
+        {"file": saved.path.rsplit("/", 1)[-1], "error": plain(saved.error)} for saved in saving.compared(own)
+    ][:20]
     evidence["findings"] = described(found)
     if found:
         return _found(target, reference, candidate, found, narrow, evidence)
     return _agrees(target, reference, candidate, worst, narrow, evidence)
+
+
+def _ordered(
+    steps: list[Finding], ways: list[Finding], of_data: list[Finding], saved: list[Finding]
+) -> list[Finding]:
+    """All findings, the one that explains most first: a pattern in the numbers, what a program declares, its data."""
+    if steps and steps[0].cause in _GUESSES:
+        return [*ways, *of_data, *steps, *saved]
+    if steps and steps[0].cause == "batch_size":
+        return [*of_data, *steps, *ways, *saved]
+    return [*steps, *ways, *of_data, *saved]
 
 
 def _narrow_tolerance(message: str) -> float:
@@ -114,7 +156,7 @@ def _found(
 ) -> GateResult:
     cause = found[0].cause
     declared = [finding for finding in found if finding.step is None]
-    if not declared and (why := _not_the_same_batches(reference, candidate)):
+    if not declared and (why := _not_the_same_batches(reference, candidate, found[0].step)):
         summary = f"The steps part, but they can't be compared one by one: {why}. {found[0].summary}"
         return inconclusive(GATE, target, "batches_unmatched", summary, **evidence)
     if narrow is not None and cause in _GUESSES:
@@ -123,8 +165,10 @@ def _found(
     return failed(GATE, target, cause, several(found), **evidence)
 
 
-def _not_the_same_batches(reference: World, candidate: World) -> str | None:
-    """Why the candidate's steps didn't see the reference's batches; None where they did."""
+def _not_the_same_batches(reference: World, candidate: World, step: int | None) -> str | None:
+    """Why the candidate's steps up to this one didn't see the reference's batches; None where they did."""
+    if _fed_alike(reference, candidate, step):
+        return None
     for code in BATCH_NOTES:
         message = candidate.noted(code)
         if message is not None:
@@ -136,6 +180,17 @@ def _not_the_same_batches(reference: World, candidate: World) -> str | None:
                 f"reference {old.backwards} on {new.batch_shape.reference}"
             )
     return None
+
+
+def _fed_alike(reference: World, candidate: World, step: int | None) -> bool:
+    """Whether the models were fed the same, wherever it came from."""
+    if step is None:
+        return False
+    for rank, trace in candidate.ranks.items():
+        pairs = list(zip(reference.ranks[rank].steps, trace.steps, strict=False))[: step + 1]
+        if not pairs or any(old.inputs is None or old.inputs != new.inputs for old, new in pairs):
+            return False
+    return True
 
 
 def _agrees(
@@ -150,6 +205,10 @@ def _agrees(
     if candidate.count < reference.count:
         summary = f"The candidate made {candidate.count} steps of the {reference.count} that were asked for; those agree."
         return failed(GATE, target, "too_few_steps", summary, **evidence)
+    end = reference.first.end
+    if candidate.count > reference.count and end is not None and end.how == "program":
+        summary = f"The candidate goes on after {reference.count} steps, at which the reference's training ends; up to there they agree."
+        return failed(GATE, target, "too_many_steps", summary, **evidence)
     if hidden := _clipping_out_of_sight(reference, candidate):
         return inconclusive(GATE, target, "clip_missing", hidden, **evidence)
     shown = ", ".join(f"{name.replace('_', ' ')} {worst[name]:.2g}" for name in worst)
