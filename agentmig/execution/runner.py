@@ -197,6 +197,9 @@ class LocalRunner:
         code = self.repository.checkout(commit, folder / "code", restore=self.workload.protected)
         written = plan.write(probe, is_bridged(target)) if plan else None
         variables = environment(self.workload, built, target, chips, written, secrets, env)
+        if plan and plan.mode == "match" and target and target.backend == "xla":
+            # torch_xla then says what made it compile or execute, at which line; too much for a whole training.
+            variables |= {"PT_XLA_DEBUG_LEVEL": "2", "PT_XLA_DEBUG_FILE": str(probe / "xla-debug.txt")}
         readable = [*interpreter_folders(built.python), PROBE, *self._data_paths(), *inputs]
         argv = self.isolation.wrap(
             ["bash", "-c", line],

@@ -81,7 +81,8 @@ def findings(reference: World, candidate: World) -> list[Finding]:
 
 def _of_training(reference: World, candidate: World, old: Loader, new: Loader) -> Iterator[Finding | None]:
     yield _same_on_replicas(old, new)
-    padding = max(reference.size, candidate.size) - 1 if reference.size != candidate.size else 0
+    sizes = {len(reference.ranks), len(candidate.ranks)}
+    padding = max(sizes) - 1 if len(sizes) > 1 else 0
     yield _coverage(old, new, "data_changed", "An epoch of training", padding)
     yield _not_reshuffled(old, new)
 

@@ -23,6 +23,7 @@ from agentmig.journal.events import (
     TargetRecord,
     Verdict,
 )
+from agentmig.verification.compiler_log import read_places
 from agentmig.verification.gates import (
     GATES,
     goal,
@@ -221,8 +222,8 @@ class Verifier:
         tolerance = self._workload.acceptance.numerics
         limits = self._workload.acceptance.performance
 
-        def judge(_: Result, world: World) -> list[GateResult]:
-            steady = performance.certain(target, world, limits)
+        def judge(run: Result, world: World) -> list[GateResult]:
+            steady = performance.certain(target, world, limits, read_places(run.probe))
             if steady is not None:
                 return [steady]
             return [numerics.judge(target, read_world(record), calibration, world, tolerance)]

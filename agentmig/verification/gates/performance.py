@@ -11,6 +11,7 @@ The probe's counters leave out its own transfers and those of emulated collectiv
 On an emulated target throughput and dollars are those of this machine's CPU: reported, never judged.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -18,6 +19,7 @@ from typing import Any
 
 from agentmig.journal.events import GateResult
 from agentmig.spec.workload import Performance, Target
+from agentmig.verification.compiler_log import Place, most
 from agentmig.verification.gates.result import failed, inconclusive, passed
 from agentmig.verification.traces import RankTrace, World
 
@@ -114,7 +116,9 @@ def judge(
     )
 
 
-def certain(target_name: str, candidate: World, limits: Performance) -> GateResult | None:
+def certain(
+    target_name: str, candidate: World, limits: Performance, places: Counter[Place]
+) -> GateResult | None:
     """What a short pass already shows of every step: a compilation in each, or transfers in each; None otherwise.
 
     The pass reads values and sets weights, which costs no compilation and no transfer of the program's own, so what is
@@ -124,21 +128,36 @@ def certain(target_name: str, candidate: World, limits: Performance) -> GateResu
         target_name: its name.
         candidate: a short pass of the candidate.
         limits: what was asked for.
+        places: what the compiler's debug output says of the pass.
     """
     rises = [_rises(trace, limits.warmup_steps) for trace in candidate.ranks.values()]
     steady = max((r for r in rises if len(r) >= _STEADY), key=lambda r: sum(map(bool, r)), default=[])
-    evidence = {"steps": candidate.count, "compilations": steady, "early": True}
+    evidence: dict[str, Any] = {"steps": candidate.count, "compilations": steady, "early": True}
     if steady and sum(map(bool, steady)) >= _EACH * len(steady):
-        summary = f"{sum(map(bool, steady))} of {len(steady)} steps after warm-up compile a graph anew."
+        where = most(places, "compilation")
+        summary = (
+            f"{sum(map(bool, steady))} of {len(steady)} steps after warm-up compile a graph anew{_at(where)}."
+        )
+        evidence["places"] = _counted(where)
         return failed(GATE, target_name, "recompilation", summary, **evidence)
     transfers = transfers_per_step(candidate, limits.warmup_steps)
     if transfers is not None and len(steady) >= _STEADY and transfers > limits.transfers_per_step:
+        where = most(places, "execution", access=True)
         summary = (
             f"In a steady step {transfers:g} values or tensors travel from the device to the host "
-            f"({limits.transfers_per_step:g} allowed; the emulation's and the probe's own are left out)."
+            f"({limits.transfers_per_step:g} allowed; the emulation's and the probe's own are left out){_at(where)}."
         )
-        return failed(GATE, target_name, "host_sync", summary, transfers_per_step=transfers, **evidence)
+        evidence |= {"places": _counted(where), "transfers_per_step": transfers}
+        return failed(GATE, target_name, "host_sync", summary, **evidence)
     return None
+
+
+def _at(where: list[tuple[Place, int]]) -> str:
+    return f", most often at {where[0][0].words}" if where else ""
+
+
+def _counted(where: list[tuple[Place, int]]) -> list[dict[str, Any]]:
+    return [{"line": place.line, "cause": place.cause, "count": count} for place, count in where]
 
 
 def _rises(trace: RankTrace, warmup: int) -> list[int]:
