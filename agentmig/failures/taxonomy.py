@@ -526,6 +526,16 @@ _ALL = [
         "Feed training from a torch DataLoader with batches of the reference's structure.",
     ),
     _open(
+        "draws_unmatched",
+        "The random numbers that training draws in its steps can't be matched, so steps can't be compared.",
+        "Draw them where the reference does, in the same shapes, with torch's own functions.",
+    ),
+    _open(
+        "reference_not_reproducible",
+        "Two runs of the reference from the same seed, weights and batches differ.",
+        "Nothing in the code need change; a person has to make the reference reproducible.",
+    ),
+    _open(
         "nothing_to_compare",
         "There is nothing that could be compared.",
         "Training must compute its loss with autograd and step with `torch.optim`.",

@@ -93,11 +93,19 @@ class Feed:
         rank: whose files to read and write.
         state: knows whether the model is in training mode.
         save: torch's own `torch.save`.
+        loading: its `on` is True in the thread that fetches a batch, while it does.
     """
 
     def __init__(
-        self, plan: Plan, trace: Trace, rank: Callable[[], int], state: State, save: Callable[..., Any]
+        self,
+        plan: Plan,
+        trace: Trace,
+        rank: Callable[[], int],
+        state: State,
+        save: Callable[..., Any],
+        loading: threading.local,
     ) -> None:
+        self._loading = loading
         self._plan = plan
         self._trace = trace
         self._rank = rank
@@ -141,12 +149,15 @@ class Feed:
             return next_index(iterator)
 
         def following(iterator: Any) -> Any:
+            self._loading.on = True
             try:
                 data = advance(iterator)
             except StopIteration:
                 with self._trace.guard("DataLoader end"):
                     self._end(iterator)
                 raise
+            finally:
+                self._loading.on = False
             with self._trace.guard("DataLoader.__next__"):
                 data = self._yielded(iterator, data)
             return data

@@ -53,12 +53,12 @@ class Interval:
 
 
 def wrap(owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Replace `owner.name` by `make(original)`, unless that is ours already; nothing where the name isn't there."""
+    """Replace `owner.name` by `make(original)`, unless `make` did so before; nothing where the name isn't there."""
     original = getattr(owner, name, None)
-    if original is None or getattr(original, "_agentmig", False):
+    if original is None or getattr(original, "_agentmig", None) == make:
         return
     replacement = functools.wraps(original)(make(original))
-    replacement._agentmig = True  # type: ignore[attr-defined]
+    replacement._agentmig = make  # type: ignore[attr-defined]
     setattr(owner, name, replacement)
 
 

@@ -21,6 +21,7 @@ class Session:
         from . import (
             backends,
             batches,
+            draws,
             finish,
             marks,
             modes,
@@ -47,13 +48,14 @@ class Session:
             return self._backend
 
         self.state = state.State(orders, self.trace, rank, backend, own_save)
-        self.feed = batches.Feed(orders, self.trace, rank, self.state, own_save)
+        self.draws = draws.Draws(orders, self.trace, self.state, rank, own_save)
+        self.feed = batches.Feed(orders, self.trace, rank, self.state, own_save, self.draws.loading)
         self.modes = modes.Modes(self.trace)
         provoked = stress.Stress(orders, self.trace, self.state.document)
         self.observer = observe.Observer(self.trace, orders.values, provoked, self._before_backward)
         self.marks = marks.Marks(self.trace, saved.Saved(orders, self.state, rank, backend, own_save))
         self._precision = precision
-        self.finish = finish.Finish(orders, self.trace, backend, self.feed.write)
+        self.finish = finish.Finish(orders, self.trace, backend, self._write)
         self.steps = steps.Steps(
             orders,
             self.trace,
@@ -79,6 +81,7 @@ class Session:
         self.observer.install()
         self.steps.install()
         self.feed.install()
+        self.draws.install()
         self.marks.install()
         self._see_optimizers()
         self._see_ddp()
@@ -152,6 +155,11 @@ class Session:
     def _outermost(self, module: Any) -> bool:
         """Whether this isn't a part of the module whose provisional pass is going on."""
         return not any(module is part for root in self.state.roots for part in list(root.modules())[1:])
+
+    def _write(self) -> None:
+        """Leave what was recorded."""
+        self.feed.write()
+        self.draws.write()
 
     def _before_backward(self) -> None:
         self.state.before_backward()

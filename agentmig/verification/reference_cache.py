@@ -4,7 +4,7 @@
     references/<key>/manifest.json      the parts of the key, in words
     references/<key>/goal.json          the goal metric over all seeds; until then seeds/<seed>.json
     references/<key>/watch/             traces of the first goal training
-    references/<key>/record-<processes>-<kind>/, calibration-<processes>/
+    references/<key>/record-<processes>-<kind>/, again-<processes>-<kind>/, calibration-<processes>/
 
 A part appears under its name when it is complete.
 """
@@ -33,7 +33,7 @@ from agentmig.verification.reference_key import (
 
 GOAL = "goal"
 WATCH = "watch"
-TRACES = re.compile(r"record-[1-9]\d{0,5}-(float64|plain|production)|calibration-[1-9]\d{0,5}")
+TRACES = re.compile(r"(record|again)-[1-9]\d{0,5}-(float64|plain|production)|calibration-[1-9]\d{0,5}")
 """Names of the parts that are folders with traces, but for `watch`, which belongs to the goal."""
 
 _KEY = re.compile(r"[0-9a-f]{16}")
@@ -51,6 +51,11 @@ class BusyError(AgentmigError):
 def record_name(processes: int, kind: str) -> str:
     """Name of the part that holds the first steps, for a number of processes."""
     return f"record-{processes}-{kind}"
+
+
+def again_name(processes: int, kind: str) -> str:
+    """Name of the part that holds the same steps once more."""
+    return f"again-{processes}-{kind}"
 
 
 def calibration_name(processes: int) -> str:

@@ -25,6 +25,7 @@ from agentmig.verification.metric import MetricError, read_metric
 from agentmig.verification.reference_cache import (
     WATCH,
     Entry,
+    again_name,
     calibration_name,
     record_name,
 )
@@ -159,6 +160,13 @@ class References:
             return {"steps": numerics.steps}
         provoked = {"short": semantics.epoch_batches, "stress": semantics.stress} if kind == "float64" else {}
         return {"steps": semantics.steps, "precision": "float64", **provoked}
+
+    async def again(self, chips: int, kind: Kind) -> Path:
+        """Folder of a second run of the reference, matched to its own record: does it reproduce itself?"""
+        reference = await self.record(chips, kind)
+        plan = Plan(mode="match", dropout=False, reference=reference, **self.pass_of(kind))
+        processes = self._workload.reference_processes(chips)
+        return await self._traced(again_name(processes, kind), processes, plan)
 
     async def calibration(self, chips: int) -> Path:
         """Folder of the reference's run against its own production record, with perturbed parameters."""

@@ -5,7 +5,7 @@ make the claim good again. Seeds are drawn after the claim. Every run is an exec
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -40,6 +40,8 @@ from agentmig.verification.retries import retried
 from agentmig.verification.traces import World, read_world
 
 E = TypeVar("E", bound=EventBase)
+Judge = Callable[[Result, World], Awaitable[list[GateResult]]]
+"""What gates say of a run."""
 
 
 class Emit(Protocol):
@@ -190,7 +192,7 @@ class Verifier:
         spec, all_chips = self._workload.targets[target], self._targets[target].chips
         again: list[tuple[Kind, int]] = []
 
-        def judge(_: Result, world: World) -> list[GateResult]:
+        async def judge(_: Result, world: World) -> list[GateResult]:
             if hardware.is_spmd(world, all_chips) and reference.size > 1:
                 v.spmd = True
                 again.append(
@@ -204,6 +206,9 @@ class Verifier:
             if result.verdict is not Verdict.PASS and semantics.escapes_stress(reference, world):
                 again.append(("plain", chips))
                 return []
+            if semantics.may_be_noise(result):
+                second = read_world(await self._references.again(chips, kind))
+                result = semantics.not_reproducible(target, reference, second, tolerance) or result
             return [result]
 
         purpose = "semantics" + (" without provocation" if kind == "plain" else "")
@@ -222,7 +227,7 @@ class Verifier:
         tolerance = self._workload.acceptance.numerics
         limits = self._workload.acceptance.performance
 
-        def judge(run: Result, world: World) -> list[GateResult]:
+        async def judge(run: Result, world: World) -> list[GateResult]:
             steady = performance.certain(target, world, limits, read_places(run.probe))
             if steady is not None:
                 return [steady]
@@ -256,11 +261,11 @@ class Verifier:
                 self._record(v, result)
                 return
 
-    def _full_judge(self, target: str) -> Callable[[Result, World], list[GateResult]]:
+    def _full_judge(self, target: str) -> Judge:
         """Judges a whole training."""
         spec, record = self._workload.targets[target], self._targets[target]
 
-        def judge(run: Result, world: World) -> list[GateResult]:
+        async def judge(run: Result, world: World) -> list[GateResult]:
             return [
                 self._runs(target, run, world, record.chips),
                 hardware.judge(target, spec, record.chips, world),
@@ -313,7 +318,7 @@ class Verifier:
         target: str,
         purpose: str,
         plan: Plan,
-        judge: Callable[[Result, World], list[GateResult]],
+        judge: Judge,
         seed: int | None = None,
     ) -> Result:
         """Run the candidate once, judge the run, write both down.
@@ -347,7 +352,7 @@ class Verifier:
         world = read_world(run.probe)
         usable = run.ok and not world.missing
         results = (
-            judge(run, world)
+            await judge(run, world)
             if usable
             else [self._runs(target, run, world, record.chips, plan.steps is not None)]
         )

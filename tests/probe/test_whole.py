@@ -97,3 +97,43 @@ def test_another_seed_is_another_order_and_no_fault(whole: Run, ref_python: Path
 def test_a_fault_is_named(whole: Run, ref_python: Path, tmp_path: Path, fault: str, cause: str) -> None:
     result = judged(ref_python, whole, tmp_path / "out", fault)
     assert (result.verdict, result.cause) == (Verdict.FAIL, cause), result.summary
+
+
+@pytest.fixture(scope="module")
+def noisy(ref_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The untouched training, which draws noise in its steps."""
+    out = tmp_path_factory.mktemp("noisy") / "out"
+    done = run(ref_python, ["whole.py", str(out)], out, mode="record", environ={"NOISE": "1"}, **PASS)
+    assert (done.returncode, done.lines("probe_error")) == (0, []), done.output
+    return done
+
+
+def test_noise_of_another_generator_is_matched(noisy: Run, ref_python: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    settings = {"mode": "match", "reference": str(noisy.out), **PASS}
+    environ = {"NOISE": "1", "FAULT": "other_generator"}
+    done = run(ref_python, ["whole.py", str(out)], out, environ=environ, **settings)
+    assert (done.returncode, done.lines("probe_error")) == (0, []), done.output
+    result = semantics.judge("cpu", read_world(noisy.out), read_world(out), Semantics())
+    assert result.verdict is Verdict.PASS, result.summary
+
+
+def test_noise_that_the_reference_does_not_draw_is_told(whole: Run, ref_python: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    settings = {"mode": "match", "reference": str(whole.out), **PASS}
+    run(ref_python, ["whole.py", str(out)], out, environ={"NOISE": "1"}, **settings)
+    result = semantics.judge("cpu", read_world(whole.out), read_world(out), Semantics())
+    assert (result.verdict, result.cause) == (Verdict.INCONCLUSIVE, "draws_unmatched"), result.summary
+
+
+def test_a_reference_that_does_not_reproduce_itself_is_told(ref_python: Path, tmp_path: Path) -> None:
+    made = []
+    for number in range(2):
+        out = tmp_path / str(number)
+        mode = {"mode": "match", "reference": str(tmp_path / "0")} if number else {"mode": "record"}
+        done = run(ref_python, ["whole.py", str(out)], out, environ={"FAULT": "unseeded"}, **mode, **PASS)
+        assert done.returncode == 0, done.output
+        made.append(read_world(out))
+    result = semantics.not_reproducible("cpu", *made, Semantics())
+    assert result is not None and result.cause == "reference_not_reproducible"
+    assert "doesn't reproduce itself" in result.summary

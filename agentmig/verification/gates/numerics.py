@@ -21,6 +21,8 @@ from agentmig.verification.gates.semantics import unusable
 from agentmig.verification.traces import World
 
 GATE = "numerics"
+_NOISE = 0.1
+"""A reference whose own perturbed steps differ by more than this would let anything pass."""
 _QUANTITIES = ("loss", "gradient", "update")
 _WORDS = {
     "loss": "relative difference of the loss",
@@ -49,6 +51,14 @@ def judge(
     if not own["loss"] or not all(map(math.isfinite, own["loss"])):
         summary = "The reference's run against its own record has no usable loss, so there is no calibrated tolerance."
         return inconclusive(GATE, target, "reference_unusable", summary)
+    noise = {name: median(values) for name, values in own.items() if values}
+    if max(noise.values()) > _NOISE:
+        shown = ", ".join(f"{_WORDS[name]}: median {value:.2g}" for name, value in noise.items())
+        summary = (
+            f"The reference doesn't reproduce itself in production precision: with its weights perturbed by "
+            f"{tolerance.perturbation:g} its own steps differ too much to be compared with anything ({shown}; allowed {_NOISE:g})."
+        )
+        return inconclusive(GATE, target, "reference_not_reproducible", summary, calibration_medians=noise)
     seen = errors(reference, candidate)
     if not any(seen.values()):
         summary = "Neither loss nor gradients of the candidate could be compared."

@@ -7,7 +7,7 @@ training holds: clipping that binds, ends of epochs, evaluations, changes of the
 import math
 from typing import Any
 
-from agentmig.journal.events import GateResult
+from agentmig.journal.events import GateResult, Verdict
 from agentmig.spec.workload import Semantics
 from agentmig.verification import beginnings, data, modes, saving
 from agentmig.verification.alignment import aligned
@@ -24,6 +24,7 @@ NARROW = {"bfloat16": 5e-2, "float16": 1e-2, "BF16": 5e-2}
 NARROW_FLOAT32 = 1e-3
 STATE_NOTES = ("state_unmatched", "no_training_forward")
 BATCH_NOTES = ("batches_missing", "batch_structure", "no_loader", "batches_exhausted")
+DRAW_NOTE = "draws_unmatched"
 _COMPARED = {"loss", "grad_norm", "grad_error", "norm_before_clip"}
 _GUESSES = {"diverged", "loss_changed", "gradient_changed", "update_changed", "replicas_differ"}
 _SHOWN_STEPS = 40
@@ -44,6 +45,33 @@ def judge(target: str, reference: World, candidate: World, tolerance: Semantics)
     reference, candidate = aligned(reference, candidate)
     blocked = unusable(GATE, target, reference, candidate)
     return blocked or _compare(target, reference, candidate, whole, own, tolerance)
+
+
+def may_be_noise(result: GateResult) -> bool:
+    """Whether a reference that doesn't reproduce itself could look like this failure."""
+    return result.verdict is Verdict.FAIL and result.cause in _GUESSES
+
+
+def not_reproducible(target: str, reference: World, again: World, tolerance: Semantics) -> GateResult | None:
+    """What keeps the reference from being compared with anything: its own second run is another one.
+
+    Args:
+        target: its name.
+        reference: a record.
+        again: the reference, matched to its own record.
+        tolerance: as for `judge`.
+    """
+    found = deviations(reference, again)
+    first = first_over(found, tolerance.loss, tolerance.tensor)
+    if first is None:
+        return None
+    summary = (
+        f"The reference doesn't reproduce itself: a second run from the same seed, weights and batches parts from the first at "
+        f"step {first.step} ({first.words}), so a candidate can't be told from its noise. Seed what it draws, or use "
+        "deterministic operations."
+    )
+    evidence = {"largest_error": largest(found), "first_divergence": first.evidence()}
+    return inconclusive(GATE, target, "reference_not_reproducible", summary, **evidence)
 
 
 def escapes_stress(reference: World, candidate: World) -> bool:
@@ -159,6 +187,12 @@ def _found(
     if not declared and (why := _not_the_same_batches(reference, candidate, found[0].step)):
         summary = f"The steps part, but they can't be compared one by one: {why}. {found[0].summary}"
         return inconclusive(GATE, target, "batches_unmatched", summary, **evidence)
+    if (unmatched := candidate.noted(DRAW_NOTE)) and cause in _GUESSES:
+        summary = (
+            f"The steps part, but the random numbers that they draw can't be matched: {unmatched}. Draw them at the same "
+            f"places, in the same shapes, by torch's own functions. {found[0].summary}"
+        )
+        return inconclusive(GATE, target, "draws_unmatched", summary, **evidence)
     if narrow is not None and cause in _GUESSES:
         summary = f"Only the weaker pass was possible ({narrow}), and it can't tell rounding from a fault: {found[0].summary}"
         return inconclusive(GATE, target, cause, summary, **evidence)

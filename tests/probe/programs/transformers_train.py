@@ -56,7 +56,9 @@ trainer = Trainer(
     args=arguments,
     train_dataset=Sentences(64, 3),
     eval_dataset=Sentences(32, 4),
-    compute_metrics=lambda found: {"accuracy": float((found.predictions.argmax(1) == found.label_ids).mean())},
+    compute_metrics=lambda found: {
+        "accuracy": float((found.predictions.argmax(1) == found.label_ids).mean())
+    },
 )
 trainer.train()
 print(trainer.evaluate())

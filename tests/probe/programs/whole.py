@@ -3,12 +3,15 @@
 import copy
 import os
 import sys
+from pathlib import Path
 
+import numpy as np
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 FAULT = os.environ.get("FAULT", "")
+NOISE = bool(os.environ.get("NOISE"))  # drawn in the training's steps
 OUT = sys.argv[1]
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 else 1
 
@@ -56,7 +59,10 @@ class Net(nn.Module):
             nn.init.normal_(self.first.weight, std=1.0)
 
     def forward(self, x):
-        return self.last(self.drop(torch.tanh(self.norm(self.first(x)))))
+        hidden = torch.tanh(self.norm(self.first(x)))
+        if NOISE and self.training:
+            hidden = hidden + 0.1 * torch.randn_like(hidden)
+        return self.last(self.drop(hidden))
 
 
 def main():
@@ -80,6 +86,10 @@ def main():
         for index, (x, y) in enumerate(loader):
             if FAULT == "mask":
                 torch.manual_seed(0)
+            if FAULT == "other_generator":
+                torch.manual_seed(1000 + 10 * epoch + index)  # as another device's generator would draw
+            if FAULT == "unseeded":
+                x = x + torch.from_numpy(np.random.default_rng().normal(size=x.shape))
             loss = nn.functional.cross_entropy(net(x), y)
             loss.backward()
             if FAULT != "no_clipping":
@@ -99,7 +109,7 @@ def main():
     state = average.state_dict()
     if FAULT == "half_precision":
         state = {name: tensor.bfloat16() for name, tensor in state.items()}
-    torch.save(state, os.path.join(OUT, "model.pt"))
+    torch.save(state, Path(OUT) / "model.pt")
 
 
 main()
