@@ -100,6 +100,8 @@ class Made(BaseModel):
     """Seconds of the run; both are None where an earlier version of agentmig made it and nothing tells."""
     hardware: str
     imported_from: str | None = None
+    seed: int | None = None
+    """What the run was started with."""
 
 
 MADE = "made.json"
@@ -142,9 +144,14 @@ class References:
         self._entry.describe(self._manifest)
         return found, True
 
+    def seed_of(self, record: Path) -> int:
+        """The seed of a record, and so of the runs that are matched to it: they have the same data to begin with."""
+        made = read_document(Made, record / MADE)
+        return self._own_seed if made is None or made.seed is None else made.seed
+
     @property
-    def record_seed(self) -> int:
-        """The seed of all records, and of the runs that are matched to them: a match has the same data to begin with."""
+    def _own_seed(self) -> int:
+        """The seed of the records that are made here; an imported one has its own."""
         return int(self.key[:7], 16)
 
     async def record(self, chips: int, kind: Kind) -> Path:
@@ -192,11 +199,13 @@ class References:
             if not folder.exists():
                 self._entry.describe(self._manifest)
                 self._note(f"reference: {name.replace('-', ' ')}")
-                result = await self._train(name, self.record_seed, plan, chips)
+                seed = self.seed_of(plan.reference) if plan.reference else self._own_seed
+                result = await self._train(name, seed, plan, chips)
                 made = Made(
                     measured=datetime.now(UTC),
                     wall_s=result.finished.wall_s,
                     hardware=hardware_of(read_world(result.probe)),
+                    seed=seed,
                 )
                 _keep(result.probe, folder, made)
         return folder

@@ -148,7 +148,7 @@ class Verifier:
             return results
         record = await self._references.record(chips, "float64")
         plan = self._match(record, "float64")
-        seed = self._references.record_seed
+        seed = self._references.seed_of(record)
         short = await self._train(f"{attempt}-semantics", commit, target, plan, seed, chips)
         seen = read_world(short.probe)
         if short.ok:
@@ -213,7 +213,7 @@ class Verifier:
 
         purpose = "semantics" + (" without provocation" if kind == "plain" else "")
         await self._attempt(
-            v, target, purpose, self._match(record, kind), judge, self._references.record_seed
+            v, target, purpose, self._match(record, kind), judge, self._references.seed_of(record)
         )
         return again[0] if again else None
 
@@ -234,7 +234,7 @@ class Verifier:
             return [numerics.judge(target, read_world(record), calibration, world, tolerance)]
 
         plan = self._match(record, "production")
-        await self._attempt(v, target, "numerics", plan, judge, self._references.record_seed)
+        await self._attempt(v, target, "numerics", plan, judge, self._references.seed_of(record))
 
     async def _full_runs(self, v: _Verification, target: str) -> None:
         """Whole trainings with fresh seeds: the first answers runs, hardware and performance, all of them the goal."""

@@ -88,7 +88,7 @@ def test_the_parts_of_a_workload(tmp_path: Path) -> None:
     workload = load_workload(DIGITS)
     there = key_parts(workload, "t", "e")
     assert there.train["command"] == workload.train.command
-    assert (there.semantics_steps, there.reference["seeds"]) == (12, 4)
+    assert (there.semantics_steps, there.reference["seeds"]) == (40, 4)
     assert there.key == key_parts(load_workload(DIGITS), "t", "e").key
 
 

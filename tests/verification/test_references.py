@@ -78,7 +78,7 @@ def test_records_and_calibrations_are_made_once_and_say_how(case: Case) -> None:
     folder = asyncio.run(references.calibration(2))
     assert asyncio.run(case.references().calibration(2)) == folder
     assert asyncio.run(references.record(2, "production")).name == "record-2-production"
-    assert case.project.trained == [references.record_seed] * 2
+    assert case.project.trained == [references.seed_of(folder)] * 2
     made = read_document(Made, folder / MADE)
     assert made is not None and made.wall_s is not None and made.measured is not None
     assert (made.hardware, made.imported_from) == ("CPU, 2 processes", None)
