@@ -20,7 +20,7 @@ from . import leaves, precision
 from .passes import Indices, Passes, rows_of
 from .plan import Plan
 from .state import State
-from .stream import Exhausted, Stream
+from .stream import Recorded
 from .trace import Trace
 
 Tensor = Any
@@ -50,8 +50,6 @@ class Source:
     judged: int = 0
     """Training batches so far."""
     learned: bool = False
-    recorded: int | None = None
-    """In mode match: which of the reference's loaders takes its place."""
     passes: list[list[list[Tensor]]] = field(default_factory=list)
 
 
@@ -120,7 +118,7 @@ class Feed:
         self._active: list[Pass] = []
         self._looked: tuple[Pass, Batch] | None = None
         self._step: list[Batch] = []
-        self._reference: list[Stream] | None = None
+        self._recorded = Recorded(trace, state, rank)
         self._passes_of = Passes(plan.short, plan.reference, lambda: state.shares)
         self._making = threading.local()
 
@@ -277,42 +275,11 @@ class Feed:
                 batch.tensors = [tensor.detach().to("cpu", copy=True) for tensor in found]
         return batch
 
-    def _recorded(self) -> list[Stream]:
-        if self._reference is None:
-            self._reference = []
-            found = self._state.read_of_rank("batches")
-            if found is None:
-                self._trace.note(
-                    "batches_missing", "the reference holds no batches: those of the program itself are used"
-                )
-            else:
-                shares, share = self._state.shares, self._rank() if self._state.shares > 1 else 0
-                self._reference = [Stream(passes, shares, share) for passes in found["loaders"]]
-        return self._reference
-
     def _replaced(self, current: Pass, data: Any, found: list[Tensor], batch: Batch) -> Any:
-        recorded = self._recorded()
-        if not recorded:
-            return data
-        source = current.source
-        if source.recorded is None:
-            taken = {other.recorded for other in self._order}
-            alike = [
-                number
-                for number, stream in enumerate(recorded)
-                if number not in taken and stream.width == len(found)
-            ]
-            if not alike:
-                message = f"no recorded loader yields {len(found)} tensors a batch, as this program's does"
-                self._trace.note("batch_structure", message)
-                return data
-            source.recorded = alike[0]
-            self._order.append(source)
-        try:
-            rows = batch.samples or 1
-            wanted = recorded[source.recorded].take(current.number, current.rows, rows)
-        except Exhausted as end:
-            self._trace.note("batches_exhausted", f"{end}; the program's further batches are its own")
+        wanted = self._recorded.take(
+            current.source.number, current.number, current.rows, batch.samples or 1, len(found)
+        )
+        if wanted is None:
             return data
         own, reference = leaves.shapes(found), leaves.shapes(wanted)
         if own != reference:
