@@ -217,6 +217,10 @@ class Side(Part):
     usd: Estimate | None = Field(description="a run; null where there is no price")
     usd_note: str
     samples_per_s: Estimate
+    usd_to_target: Estimate | None = Field(
+        default=None,
+        description="dollars until a training reaches the target quality; null where that isn't known",
+    )
 
 
 class SpeedView(Part):

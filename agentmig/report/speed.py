@@ -19,6 +19,8 @@ from agentmig.report.text import plural
 from agentmig.verification.statistics import compare
 
 METHOD = (
+    "Dollars to the target quality: dollars of a run over the share of runs whose metric is no worse than the reference's mean by "
+    "the margin; from the 95% interval of the one and the exact one (Clopper and Pearson) of the other, so at least 90%. "
     "Means are geometric; the intervals are 95%, Student's t on logarithms, for ratios Welch's. They take runs for "
     "independent. Seconds are wall time of a whole training: start, compilation and the probe's watch included."
 )
@@ -66,7 +68,59 @@ def _compared(state: State, target: TargetRecord, claim: str, runs: list[Attempt
     }
     if reference.usd and candidate.usd:
         ratios["usd"] = ratio(reference.usd, candidate.usd)
-    return SpeedView(target=target.name, claim=claim, reference=reference, candidate=candidate, ratios=ratios)
+    reached = _reached(state, target.name, claim)
+    return SpeedView(
+        target=target.name,
+        claim=claim,
+        reference=reference.model_copy(update={"usd_to_target": to_target(reference.usd, reached[0])}),
+        candidate=candidate.model_copy(update={"usd_to_target": to_target(candidate.usd, reached[1])}),
+        ratios=ratios,
+    )
+
+
+def _reached(state: State, target: str, claim: str) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Runs that reach the target quality, and all runs: of the reference and of the candidate."""
+    gates = [gate for known in state.claims if known.made.claim == claim for gate in known.gates]
+    goal = next((gate for gate in gates if gate.gate == "goal" and gate.target == target), None)
+    evidence = goal.evidence if goal else {}
+    old, new = as_numbers(evidence.get("reference")), as_numbers(evidence.get("candidate"))
+    margin = as_number(evidence.get("margin"))
+    known = [value for value in old if value is not None and math.isfinite(value)]
+    if not known or margin is None:
+        return (0, 0), (0, 0)
+    sign = 1.0 if evidence.get("direction") == "maximize" else -1.0
+    least = sign * math.fsum(known) / len(known) - margin
+
+    def count(values: Sequence[float | None]) -> tuple[int, int]:
+        return sum(value is not None and sign * value >= least for value in values), len(values)
+
+    return count(old), count(new)
+
+
+def to_target(usd: Estimate | None, reached: tuple[int, int]) -> Estimate | None:
+    """Dollars until a training has reached the target quality, as often as it takes.
+
+    Args:
+        usd: dollars of a training.
+        reached: trainings that reach it, and all of them.
+
+    Returns:
+        None where either is unknown. The interval holds the value in at least 90% of cases: both of its parts do in 95%.
+    """
+    count, total = reached
+    if usd is None or usd.mean is None or not total:
+        return None
+    if not count:
+        return Estimate(values=[], mean=None, note=f"none of {plural(total, 'run')} reached it")
+    share = stats.binomtest(count, total).proportion_ci(0.95, method="exact")
+    if usd.low is None or usd.high is None:
+        return Estimate(values=[], mean=usd.mean * total / count, note=usd.note)
+    return Estimate(
+        values=[],
+        mean=usd.mean * total / count,
+        low=usd.low / share.high,
+        high=usd.high / share.low if share.low else math.inf,
+    )
 
 
 def remark(views: Sequence[SpeedView]) -> str:

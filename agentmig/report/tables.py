@@ -77,7 +77,14 @@ def speed(item: RunReport) -> Table:
     """The reference and each target: seconds and dollars of a run, samples a second, and the ratios."""
     if not item.speed:
         return Table((), [])
-    columns = ("", "runs", "seconds of a run", "dollars of a run", "samples/s")
+    columns = (
+        "",
+        "runs",
+        "seconds of a run",
+        "dollars of a run",
+        "dollars to the target quality",
+        "samples/s",
+    )
     rows = [_side(item.speed[0].reference)]
     for view in item.speed:
         rows.append(_side(view.candidate))
@@ -88,6 +95,7 @@ def speed(item: RunReport) -> Table:
                 "",
                 _estimate(view.ratios["seconds"], "×"),
                 _estimate(usd, "×") if usd else DASH,
+                "",
                 _estimate(view.ratios["samples_per_s"], "×"),
             )
         )
@@ -98,7 +106,9 @@ def _side(side: Side) -> Row:
     usd = side.usd
     money = _estimate(usd, "$") if usd else f"{DASH} ({side.usd_note})"
     name = short(side.name, 24) + (" (EMULATED)" if side.emulated else "")
-    return name, str(len(side.seconds.values)), _estimate(side.seconds), money, _estimate(side.samples_per_s)
+    to_target = _estimate(side.usd_to_target, "$") if side.usd_to_target else DASH
+    runs = str(len(side.seconds.values))
+    return name, runs, _estimate(side.seconds), money, to_target, _estimate(side.samples_per_s)
 
 
 def _estimate(value: Estimate, unit: str = "") -> str:

@@ -8,7 +8,7 @@ from scipy import stats
 from agentmig.journal import GateResult, Outcome, Verdict, fold
 from agentmig.journal.events import AttemptFinished, AttemptStarted, MigrationStarted, ReferenceMeasured
 from agentmig.report.model import Estimate
-from agentmig.report.speed import estimate, ratio, remark, speeds
+from agentmig.report.speed import estimate, ratio, remark, speeds, to_target
 from tests.journal.builders import TARGET, put
 from tests.report.journals import Memory
 
@@ -53,6 +53,25 @@ def test_one_run_gives_no_interval_and_says_so() -> None:
     assert found.mean == pytest.approx(math.sqrt(10.0 * 10.5) / 5)
     assert (found.low, found.note) == (None, "no interval: 1 run of the reference")
     assert ratio(Estimate(values=[], mean=None), single).mean is None
+
+
+@given(times, st.integers(1, 8), st.integers(0, 4))
+def test_dollars_to_the_target_grow_with_the_runs_that_miss_it(
+    usd: list[float], reached: int, missed: int
+) -> None:
+    run = estimate(usd)
+    found = to_target(run, (reached, reached + missed))
+    assert found is not None and run.mean is not None and found.mean is not None
+    assert found.mean == pytest.approx(run.mean * (reached + missed) / reached)
+    assert found.low is not None and found.high is not None
+    assert found.low <= found.mean * (1 + 1e-9) and found.mean <= found.high * (1 + 1e-9)
+
+
+def test_a_target_quality_that_no_run_reached_has_no_price() -> None:
+    found = to_target(estimate([1.0, 1.1]), (0, 2))
+    assert found is not None and (found.mean, found.note) == (None, "none of 2 runs reached it")
+    assert to_target(None, (2, 2)) is None
+    assert to_target(estimate([1.0]), (0, 0)) is None
 
 
 def trainings(*walls: tuple[str, str, float, Outcome], price: float | None = 3.6) -> Memory:

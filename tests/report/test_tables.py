@@ -34,7 +34,7 @@ def test_a_gate_without_a_verdict_is_pending_until_the_claim_was_verified() -> N
 def test_time_and_cost_have_intervals_or_say_why_not(demo_report: ReportView) -> None:
     rows = {row[0]: row[1:] for row in tables.speed(demo_report.runs[0]).rows}
     assert rows["reference"][:2] == ("4", "21.32 (20.2\u00a0to\u00a022.5)")
-    assert rows["reference"][3] == "119.6 (one run)"
+    assert rows["reference"][4] == "119.6 (one run)"
     assert rows["xla (EMULATED)"][2] == "$0.00085 ($0.00083\u00a0to\u00a0$0.00087)"
     assert rows["torch-tpu / reference"][1] == "1.07 × (1.00\u00a0to\u00a01.14)"
     assert rows["torch-tpu / reference"][3] == "0.940 × (no interval: 1 run of the reference)"
