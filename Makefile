@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup isolation browser demo test lint format docs wheel clean
+.PHONY: help setup isolation browser demo test bench lint format docs wheel clean
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' $(MAKEFILE_LIST)
 
@@ -26,6 +26,9 @@ demo: setup  ## a whole supervised migration with the real Claude Code CLI; the 
 
 test: setup browser  ## all tests; the first time two environments with PyTorch are built (about 14 GB in ~/.cache/agentmig)
 	$(BIN)/pytest
+
+bench: setup  ## put every known fault through the verifier (hours; goes on where it stopped); writes docs/fault-bench.*
+	$(BIN)/agentmig bench faults
 
 lint: $(READY)  ## style, types, import contract
 	$(BIN)/ruff check .

@@ -39,6 +39,7 @@ COMMANDS = {
         _AFTER,
         "Tables over many migrations: levels, attempts, causes, interventions, cost, speed.",
     ),
+    "bench": (_AFTER, "Measure what the verifier is worth, with faults whose right answer is known."),
 }
 """Panel of the help, and the first line of each command's own help."""
 _LISTING = "agentmig.listing"

@@ -47,10 +47,14 @@ PROGRAMS = [
         "transformers",
         2,
         [0.01 / (1 + step) for step in range(8)],
-        ("optimizer.bin", "scheduler.bin"),
+        ("model.safetensors", "optimizer.bin"),
     ),
     Program(
-        "transformers", "transformers", 1, [0.01 * (1 - step / 16) for step in range(16)], ("optimizer.pt",)
+        "transformers",
+        "transformers",
+        1,
+        [0.01 * (1 - step / 16) for step in range(16)],
+        ("model.safetensors", "optimizer.pt"),
     ),
 ]
 Folders = dict[str, Path]
