@@ -8,7 +8,9 @@ from agentmig.errors import AgentmigError
 from agentmig.spec import Workload, load_workload
 
 MIGRATIONS = "migrations"
-"""Folder of the patches in a project, one for each target: `xla.patch`. It is no part of the project."""
+"""Folder beside the projects, with a folder of patches for each: `migrations/digits/xla.patch` for its target `xla`.
+
+Beside them, since whoever migrates a project must not find the answer in it."""
 
 
 class ExampleError(AgentmigError):
@@ -20,7 +22,7 @@ class Example:
     """A project with its correct migrations.
 
     Attributes:
-        folder: holds its files, and `migrations/`.
+        folder: holds its files.
         migrations: patches by target, in the order of the workload file.
     """
 
@@ -79,7 +81,9 @@ def load_example(folder: Path) -> Example:
         raise ExampleError(
             f"{workload.file}: name: found {workload.name!r}; it must be the folder's, {folder.name!r}"
         )
-    patches = {patch.stem: patch for patch in sorted((folder / MIGRATIONS).glob("*.patch"))}
+    patches = {
+        patch.stem: patch for patch in sorted((folder.parent / MIGRATIONS / folder.name).glob("*.patch"))
+    }
     if strange := sorted(set(patches) - set(workload.targets)):
         raise ExampleError(
             f"{patches[strange[0]]}: {workload.name} has no target {strange[0]!r}; it has {', '.join(workload.targets)}"

@@ -3,13 +3,13 @@
 import ast
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from agentmig.bench.examples import MIGRATIONS, Example
+from agentmig.bench.examples import Example
 from agentmig.execution.importing import IDENTITY
 from agentmig.execution.plumbing import git, git_bytes, items
 
@@ -50,7 +50,7 @@ class Scratch:
         git(None, "init", "--quiet", "--initial-branch", "main", str(folder))
         with tempfile.TemporaryDirectory(dir=folder) as place:
             files = Path(place) / "files"
-            shutil.copytree(example.folder, files, symlinks=True, ignore=_left_out(example.folder))
+            shutil.copytree(example.folder, files, symlinks=True, ignore=shutil.ignore_patterns(*_LEFT_OUT))
             self.base = self._commit(files, None, f"{example.name} as it is", [])
         git(self._git, "update-ref", "refs/heads/main", self.base)
 
@@ -110,12 +110,3 @@ class Scratch:
         except (SyntaxError, ValueError):
             return False
         return before == after
-
-
-def _left_out(top: Path) -> Callable[[str, list[str]], set[str]]:
-    """What isn't copied of a project."""
-
-    def ignore(folder: str, names: list[str]) -> set[str]:
-        return {n for n in names if n in _LEFT_OUT or (n == MIGRATIONS and Path(folder) == top)}
-
-    return ignore

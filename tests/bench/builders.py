@@ -52,7 +52,8 @@ def write_example(
         **(files or {}),
     }
     for name, content in contents.items():
-        file = folder / "tiny" / name
+        of_the_project = not name.startswith("migrations/")
+        file = folder / ("tiny" if of_the_project else "migrations/tiny") / name.removeprefix("migrations/")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content)
     return folder

@@ -10,7 +10,7 @@ def scratch(tmp_path: Path, name: str = "scratch") -> Scratch:
     return Scratch(tmp_path / name, example(tmp_path / "examples")["tiny"])
 
 
-def test_the_base_is_the_project_without_its_migrations_and_leftovers(tmp_path: Path) -> None:
+def test_the_base_is_the_project_without_leftovers(tmp_path: Path) -> None:
     found = example(tmp_path / "examples")["tiny"]
     inner = found.folder / "package" / "migrations"
     for folder in (inner, found.folder / "__pycache__"):
