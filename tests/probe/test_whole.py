@@ -130,10 +130,12 @@ def test_a_reference_that_does_not_reproduce_itself_is_told(ref_python: Path, tm
     made = []
     for number in range(2):
         out = tmp_path / str(number)
-        mode = {"mode": "match", "reference": str(tmp_path / "0")} if number else {"mode": "record"}
+        mode: dict[str, Any] = {"mode": "record"}
+        if number:
+            mode = {"mode": "match", "reference": str(tmp_path / "0")}
         done = run(ref_python, ["whole.py", str(out)], out, environ={"FAULT": "unseeded"}, **mode, **PASS)
         assert done.returncode == 0, done.output
         made.append(read_world(out))
-    result = semantics.not_reproducible("cpu", *made, Semantics())
+    result = semantics.not_reproducible("cpu", made[0], made[1], Semantics())
     assert result is not None and result.cause == "reference_not_reproducible"
     assert "doesn't reproduce itself" in result.summary
