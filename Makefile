@@ -25,7 +25,7 @@ demo: setup  ## a whole supervised migration with the real Claude Code CLI; the 
 	@./scripts/demo $(BIN)
 
 test: setup browser  ## all tests; the first time two environments with PyTorch are built (about 14 GB in ~/.cache/agentmig)
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 bench: setup  ## put every known fault through the verifier (hours; goes on where it stopped); writes docs/fault-bench.*
 	$(BIN)/agentmig bench faults
