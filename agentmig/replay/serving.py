@@ -35,8 +35,9 @@ def loopback_socket() -> socket.socket:
 @asynccontextmanager
 async def serve(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]:
     """Answer requests on a bound socket until the block ends; open answers are then cut off."""
+    # A request that is cut off by Ctrl-C ends in an exception, which uvicorn would print over what people are told.
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=1
+        app, log_level="critical", access_log=False, lifespan="off", timeout_graceful_shutdown=1
     )
     server = _Server(config)
     listener.listen(
