@@ -18,6 +18,9 @@ from agentmig.execution.processes import Finished, run_process
 from agentmig.execution.repository import Repository, remove
 from agentmig.spec.workload import Target, Workload
 
+COMPILER_LOG = "xla-debug.txt"
+"""Where torch_xla says, beside the traces of a matched run, what made it compile or execute."""
+
 
 class RunnerError(AgentmigError):
     """A run can't be started as the workload describes it."""
@@ -199,7 +202,7 @@ class LocalRunner:
         variables = environment(self.workload, built, target, chips, written, secrets, env)
         if plan and plan.mode == "match" and target and target.backend == "xla":
             # torch_xla then says what made it compile or execute, at which line; too much for a whole training.
-            variables |= {"PT_XLA_DEBUG_LEVEL": "2", "PT_XLA_DEBUG_FILE": str(probe / "xla-debug.txt")}
+            variables |= {"PT_XLA_DEBUG_LEVEL": "2", "PT_XLA_DEBUG_FILE": str(probe / COMPILER_LOG)}
         readable = [*interpreter_folders(built.python), PROBE, *self._data_paths(), *inputs]
         argv = self.isolation.wrap(
             ["bash", "-c", line],

@@ -65,6 +65,8 @@ class Finish:
                 self._record()
         with self._trace.guard("end"):
             counters = self._backend().counters()
+            for sentence in self._backend().unseen():
+                self._trace.note("unseen", sentence)
             self._trace.write(
                 "end",
                 steps=self.steps.count,
@@ -73,6 +75,7 @@ class Finish:
                 counters=counters.plain() if counters else None,
                 fallback_ops=self._backend().fallback_ops(),
                 hardware=self._hardware(self.steps.last_optimizer),
+                backend=self._backend().evidence(),
             )
 
     def _hardware(self, optimizer: Any) -> dict[str, Any]:
@@ -92,7 +95,7 @@ class Finish:
             "runtime_devices": self._backend().runtime_devices(),
             "world_size": self._trace.who.world_size,
             "emulated": self._plan.bridge,
-            "spmd": getattr(self._backend(), "spmd", lambda: False)(),
+            "spmd": self._backend().spmd(),
             "grad_dtype": _width(grads),
             "parameter_dtype": _width(parameters),
             "state_dtype": _width(states),

@@ -36,7 +36,7 @@ class Session:
 
         self.plan = orders
         self._torch = torch
-        self._backend: backends.Backend = backends.Cuda() if torch.cuda.is_available() else backends.Host()
+        self._backend: backends.Backend = backends.Cuda()
         who = handshake.identity(os.environ)
         self.trace = trace.Trace(orders.out, who, torch.__version__, orders.sha256)
         own_save = torch.save
@@ -74,6 +74,7 @@ class Session:
         """Hook torch; become the rank, unless another process already is or this one is somebody's child."""
         if not handshake.is_child() and not self.trace.handshake_path.exists():
             self.trace.own(self.trace.who)
+        self.draws.install()  # inside of what float64 puts around the same functions, which looks at its caller
         if self.plan.precision == "float64":
             self._precision.Float64(self.trace).install()
         if not self.plan.dropout:
@@ -81,7 +82,6 @@ class Session:
         self.observer.install()
         self.steps.install()
         self.feed.install()
-        self.draws.install()
         self.marks.install()
         self._see_optimizers()
         self._see_ddp()
@@ -198,6 +198,12 @@ class Session:
         atexit.unregister(self.finish.at_exit)
         atexit.register(self.finish.at_exit)
 
+    def torch_tpu_imported(self) -> None:
+        """torch_tpu is complete: read it."""
+        from .backends import torch_tpu
+
+        self._backend = torch_tpu.TorchTpu()
+
 
 _session: Session | None = None
 
@@ -225,6 +231,8 @@ def backend_imported(name: str, module: ModuleType) -> None:
     with _session.trace.guard(f"import of {name}"):
         if name == "torch_xla":
             _session.xla_imported(module)
+        elif name == "torch_tpu":
+            _session.torch_tpu_imported()
         else:
             from .backends import xla
 

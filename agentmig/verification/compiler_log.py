@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-FILE = "xla-debug.txt"
-"""Beside a run's traces."""
+from agentmig.execution.runner import COMPILER_LOG
 
 _MOST_BYTES = 64 << 20
 _BLOCK = re.compile(
@@ -71,7 +70,7 @@ def places(text: str) -> Counter[Place]:
 
 def read_places(folder: Path) -> Counter[Place]:
     """The places of a run; empty where it was not asked for, or its log is too large to be read."""
-    file = folder / FILE
+    file = folder / COMPILER_LOG
     if not file.exists() or file.stat().st_size > _MOST_BYTES:
         return Counter()
     return places(file.read_text(encoding="utf-8", errors="replace"))

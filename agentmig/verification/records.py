@@ -45,12 +45,12 @@ class Clip(Line):
 
 
 class Counters(Line):
-    """Cumulative counts of a backend, without the probe's and the emulation's own doing."""
+    """Cumulative counts of a backend, without the probe's and the emulation's own doing; None is what it can't tell."""
 
     compiles: int = 0
-    executions: int = 0
-    transfers_to_host: int = 0
-    fallbacks: int = 0
+    executions: int | None = None
+    transfers_to_host: int | None = None
+    fallbacks: int | None = None
 
 
 class BatchShape(Line):
@@ -220,3 +220,5 @@ class End(Line):
     counters: Counters | None = None
     fallback_ops: list[str] = []
     hardware: Hardware = Hardware()
+    backend: dict[str, Any] = {}
+    """What else the backend told of itself."""

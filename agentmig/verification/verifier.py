@@ -56,6 +56,14 @@ class _Failed(Exception):  # noqa: N818  control flow: the claim can't pass any 
     pass
 
 
+@dataclass(frozen=True)
+class _Pass:
+    """A float64 pass, against the reference's record of a kind in so many processes."""
+
+    kind: Kind
+    processes: int
+
+
 @dataclass
 class _Verification:
     """What is known of one claim while it is verified."""
@@ -65,8 +73,8 @@ class _Verification:
     number: int
     results: list[GateResult] = field(default_factory=list)
     seeds: list[int] = field(default_factory=list)
-    spmd: bool = False
-    """One process drives all chips of the target that is at work."""
+    processes: int = 1
+    """Of the reference with which the target that is at work is compared."""
 
     def result(self, target: str, gate: str) -> GateResult | None:
         return next((r for r in self.results if r.target == target and r.gate == gate), None)
@@ -146,17 +154,18 @@ class Verifier:
         results = [hardware.judge(target, spec, chips, world), self._performance(target, run, world, chips)]
         if any(result.verdict is Verdict.FAIL for result in results) or not world.ranks:
             return results
-        record = await self._references.record(chips, "float64")
-        plan = self._match(record, "float64")
-        seed = self._references.seed_of(record)
-        short = await self._train(f"{attempt}-semantics", commit, target, plan, seed, chips)
-        seen = read_world(short.probe)
-        if short.ok:
-            tolerance = self._workload.acceptance.semantics
-            results.append(semantics.judge(target, read_world(record), seen, tolerance))
-        else:
-            results.append(self._runs(target, short, seen, chips, short=True))
-        return results
+        judged: GateResult | _Pass = _Pass("float64", chips)
+        while isinstance(judged, _Pass):
+            record = await self._references.record(judged.processes, judged.kind)
+            plan, seed = self._match(record, judged.kind), self._references.seed_of(record)
+            label = f"{attempt}-semantics-{judged.kind}-{judged.processes}"
+            short = await self._train(label, commit, target, plan, seed, chips)
+            seen = read_world(short.probe)
+            if short.ok:
+                judged = await self._judged(target, judged, record, seen, chips)
+            else:
+                judged = self._runs(target, short, seen, chips, short=True)
+        return [*results, judged]
 
     async def _on_target(self, v: _Verification, target: str) -> None:
         self._record(v, self._integrity(v, target))
@@ -175,55 +184,57 @@ class Verifier:
             remove(candidate)
 
     async def _semantics(self, v: _Verification, target: str) -> None:
-        """The float64 pass: provoked first; where that can't be compared, once more as the program is."""
-        chips, v.spmd = self._targets[target].chips, False
-        again = await self._float64(v, target, "float64", chips)
-        if again is not None:
-            await self._float64(v, target, *again)
+        """The float64 pass, as often as it takes until it can be compared."""
+        following: _Pass | None = _Pass("float64", self._targets[target].chips)
+        while following is not None:
+            v.processes = following.processes
+            following = await self._float64(v, target, following)
 
-    async def _float64(
-        self, v: _Verification, target: str, kind: Kind, chips: int
-    ) -> tuple[Kind, int] | None:
-        """One float64 pass against the reference's record for so many processes; says if another one is needed."""
+    async def _float64(self, v: _Verification, target: str, now: _Pass) -> _Pass | None:
+        """One float64 pass; gives the one that has to be made instead, if this one can't be compared."""
         self._check_budget(v, target)
-        record = await self._references.record(chips, kind)
-        reference = read_world(record)
-        tolerance = self._workload.acceptance.semantics
-        spec, all_chips = self._workload.targets[target], self._targets[target].chips
-        again: list[tuple[Kind, int]] = []
+        record = await self._references.record(now.processes, now.kind)
+        spec, chips = self._workload.targets[target], self._targets[target].chips
+        following: _Pass | None = None
 
         async def judge(_: Result, world: World) -> list[GateResult]:
-            if hardware.is_spmd(world, all_chips) and reference.size > 1:
-                v.spmd = True
-                again.append(
-                    (kind, 1)
-                )  # one process drives all chips: it is to compute what one process computes
-                return []
-            where = hardware.judge(target, spec, all_chips, world)
+            nonlocal following
+            where = hardware.judge(target, spec, chips, world)
             if where.verdict is Verdict.FAIL and where.cause in hardware.CERTAIN:
                 return [where]
-            result = semantics.judge(target, reference, world, tolerance)
-            if result.verdict is not Verdict.PASS and semantics.escapes_stress(reference, world):
-                again.append(("plain", chips))
-                return []
-            if semantics.may_be_noise(result):
-                second = read_world(await self._references.again(chips, kind))
-                result = semantics.not_reproducible(target, reference, second, tolerance) or result
-            return [result]
+            judged = await self._judged(target, now, record, world, chips)
+            if isinstance(judged, GateResult):
+                return [judged]
+            following = judged
+            return []
 
-        purpose = "semantics" + (" without provocation" if kind == "plain" else "")
-        await self._attempt(
-            v, target, purpose, self._match(record, kind), judge, self._references.seed_of(record)
-        )
-        return again[0] if again else None
+        purpose = "semantics" + (" without provocation" if now.kind == "plain" else "")
+        seed = self._references.seed_of(record)
+        await self._attempt(v, target, purpose, self._match(record, now.kind), judge, seed)
+        return following
+
+    async def _judged(
+        self, target: str, now: _Pass, record: Path, world: World, chips: int
+    ) -> GateResult | _Pass:
+        """What a float64 pass shows, or the pass that has to be made instead because this one can't be compared."""
+        reference = read_world(record)
+        tolerance = self._workload.acceptance.semantics
+        if hardware.is_spmd(world, chips) and reference.size > 1:
+            return _Pass(
+                now.kind, 1
+            )  # one process drives all chips: it must compute what one process computes
+        result = semantics.judge(target, reference, world, tolerance)
+        if result.verdict is not Verdict.PASS and semantics.escapes_stress(reference, world):
+            return _Pass("plain", now.processes)
+        if semantics.may_be_noise(result):
+            second = read_world(await self._references.again(now.processes, now.kind))
+            return semantics.not_reproducible(target, reference, second, tolerance) or result
+        return result
 
     async def _numerics(self, v: _Verification, target: str) -> None:
         self._check_budget(v, target)
-        chips = self._targets[target].chips
-        if v.spmd:
-            chips = 1
-        record = await self._references.record(chips, "production")
-        calibration = read_world(await self._references.calibration(chips))
+        record = await self._references.record(v.processes, "production")
+        calibration = read_world(await self._references.calibration(v.processes))
         tolerance = self._workload.acceptance.numerics
         limits = self._workload.acceptance.performance
 

@@ -143,3 +143,20 @@ def test_a_program_beside_the_real_torch_tpu(torch_tpu_python: Path, tmp_path: P
     assert done.lines("probe_error") == []
     assert done.steps()[0]["counters"] == (None if autoload == "0" else {"compiles": 0, "fallbacks": 0})
     assert done.end()["hardware"]["device_kind"] == "CPU"
+
+
+def test_a_program_that_imports_torch_tpu_is_read_by_its_backend(ref_python: Path, tmp_path: Path) -> None:
+    """The package stands in for torch-tpu: it is empty, so each reading is missing, and that is said."""
+    package = tmp_path / "torch_tpu"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    program = (
+        "import runpy, sys, torch_tpu; sys.argv = ['variants.py', 'plain']; "
+        "runpy.run_path('variants.py', run_name='__main__')"
+    )
+    done = run(
+        ref_python, ["-c", program], tmp_path / "out", environ={"PYTHONPATH": str(tmp_path)}, values=False
+    )
+    assert (done.returncode, done.lines("probe_error")) == (0, []), done.output
+    assert "host_devices" in done.end()["backend"]
+    assert "unseen" in done.notes()

@@ -99,6 +99,16 @@ def test_a_fault_is_named(whole: Run, ref_python: Path, tmp_path: Path, fault: s
     assert (result.verdict, result.cause) == (Verdict.FAIL, cause), result.summary
 
 
+def test_clipping_by_code_of_its_own_is_compared_without_provocation(
+    whole: Run, ref_python: Path, tmp_path: Path
+) -> None:
+    result = judged(ref_python, whole, tmp_path / "out", "own_clipping")
+    reference, candidate = read_world(whole.out), read_world(tmp_path / "out")
+    assert result.verdict is Verdict.FAIL
+    assert semantics.escapes_stress(reference, candidate)
+    assert not semantics.escapes_stress(reference, reference)
+
+
 @pytest.fixture(scope="module")
 def noisy(ref_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """The untouched training, which draws noise in its steps."""
@@ -116,6 +126,7 @@ def test_noise_of_another_generator_is_matched(noisy: Run, ref_python: Path, tmp
     assert (done.returncode, done.lines("probe_error")) == (0, []), done.output
     result = semantics.judge("cpu", read_world(noisy.out), read_world(out), Semantics())
     assert result.verdict is Verdict.PASS, result.summary
+    assert "narrow_cast" not in done.notes()
 
 
 def test_noise_that_the_reference_does_not_draw_is_told(whole: Run, ref_python: Path, tmp_path: Path) -> None:

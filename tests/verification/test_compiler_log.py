@@ -3,7 +3,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentmig.verification.compiler_log import FILE, Place, most, places, read_places
+from agentmig.execution.runner import COMPILER_LOG
+from agentmig.verification.compiler_log import Place, most, places, read_places
 
 BLOCK = """
 {kind} Analysis: ================================================================================
@@ -51,7 +52,7 @@ def test_the_probe_s_own_doing_is_nobody_s_line() -> None:
 
 def test_without_a_log_there_are_no_places(tmp_path: Path) -> None:
     assert not read_places(tmp_path)
-    (tmp_path / FILE).write_text(block("Compilation", SYNC, "<module> (/c/code/a.py:1)"))
+    (tmp_path / COMPILER_LOG).write_text(block("Compilation", SYNC, "<module> (/c/code/a.py:1)"))
     assert sum(read_places(tmp_path).values()) == 1
 
 

@@ -46,6 +46,9 @@ class Backend(Protocol):
     def runtime_devices(self) -> int | None:
         """Devices that the runtime of this process really has."""
 
+    def spmd(self) -> bool:
+        """Whether this process drives all devices of the runtime together."""
+
     def evidence(self) -> dict[str, Any]:
         """What else the backend tells of itself at the end of a process, as JSON can hold it."""
 
@@ -75,6 +78,10 @@ class Host:
     def runtime_devices(self) -> int | None:
         """None: torch has one CPU device, whatever the machine has."""
         return None
+
+    def spmd(self) -> bool:
+        """False: a process has its own device."""
+        return False
 
     def evidence(self) -> dict[str, Any]:
         """Nothing."""

@@ -36,6 +36,8 @@ def judge(target_name: str, target: Target, chips: int, world: World) -> GateRes
         "chips": chips,
         "ranks": len(world.ranks),
         "hardware": {rank: end.hardware.model_dump() for rank, end in ends.items()},
+        "backend": {rank: end.backend for rank, end in ends.items() if end.backend},
+        "unseen": [note.message for note in world.notes if note.code == "unseen"],
         "fallback_ops": sorted({name for end in ends.values() for name in end.fallback_ops}),
     }
     if not ends:
@@ -69,9 +71,8 @@ def judge(target_name: str, target: Target, chips: int, world: World) -> GateRes
     first = next(iter(ends.values())).hardware
     where = f"{first.device.split(':')[0]} ({first.device_kind or 'kind unknown'})"
     data = "" if shared is None else f"; replicas share {shared:.0%} of their samples"
-    summary = (
-        f"{used} of {chips} chips worked, parameters on {where}{data}, no operation fell back to the host."
-    )
+    host = "no operation fell back" if fallbacks is not None else "whether operations fell back isn't known"
+    summary = f"{used} of {chips} chips worked, parameters on {where}{data}, {host} to the host."
     if target.emulated:
         summary = f"{target.description}. No accelerator took part. {summary}"
     return passed(GATE, target_name, summary, **evidence)
@@ -115,12 +116,19 @@ def chips_used(world: World) -> int:
     return len(ends)
 
 
-def _steady_fallbacks(world: World) -> float:
-    """Median number of operations that fell back in a step after the first, on the worst rank."""
+def _steady_fallbacks(world: World) -> float | None:
+    """Median number of operations that fell back in a step after the first, on the worst rank.
+
+    Returns:
+        None where there are counters which don't tell it; 0 without counters, since nothing is compiled there.
+    """
     worst = 0.0
     for trace in world.ranks.values():
         counts = [step.counters.fallbacks for step in trace.steps if step.counters]
-        rises = [later - earlier for earlier, later in pairwise(counts)]
+        known = [count for count in counts if count is not None]
+        if len(known) < len(counts):
+            return None
+        rises = [later - earlier for earlier, later in pairwise(known)]
         worst = max(worst, float(median(rises)) if rises else 0.0)
     return worst
 

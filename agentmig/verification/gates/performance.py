@@ -258,13 +258,14 @@ def transfers_per_step(world: World, warmup: int) -> float | None:
     """Median number of transfers from the device to the host in a step after warm-up, on the worst rank.
 
     Returns:
-        None without counters or without two steps after warm-up.
+        None without counters that tell it, or without two steps after warm-up.
     """
     medians = []
     for trace in world.ranks.values():
         counts = [step.counters.transfers_to_host for step in trace.steps[warmup:] if step.counters]
-        if len(counts) >= 2:
-            medians.append(float(median(later - earlier for earlier, later in pairwise(counts))))
+        known = [count for count in counts if count is not None]
+        if len(known) >= 2:
+            medians.append(float(median(later - earlier for earlier, later in pairwise(known))))
     return max(medians, default=None)
 
 

@@ -114,3 +114,12 @@ def test_runs_that_never_end_tell_nothing() -> None:
         trace.end = None
     assert judge("t", target("xla"), 4, world).verdict is Verdict.INCONCLUSIVE
     assert shared_samples(train(with_changes(world=1))) is None
+
+
+def test_fallbacks_that_a_backend_does_not_count_are_said_to_be_unknown() -> None:
+    world = ran_on(**XLA_CPU)
+    for trace in world.ranks.values():
+        trace.steps = [step.model_copy(update={"counters": Counters(compiles=1)}) for step in trace.steps]
+    result = judge("xla", target("xla"), 4, world)
+    assert result.verdict is Verdict.PASS
+    assert "whether operations fell back isn't known" in result.summary

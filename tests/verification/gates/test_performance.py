@@ -142,3 +142,10 @@ def test_without_counters() -> None:
     assert judged(blind).verdict is Verdict.PASS
     assert "counts no compilations" in judged(blind).summary
     assert judged(blind, emulated=False).cause == "no_counters"
+
+
+def test_transfers_that_a_backend_does_not_count_are_not_taken_for_none() -> None:
+    world = train(with_changes(steps=12))
+    for trace in world.ranks.values():
+        trace.steps = [step.model_copy(update={"counters": Counters(compiles=1)}) for step in trace.steps]
+    assert transfers_per_step(world, 2) is None
